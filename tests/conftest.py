@@ -11,20 +11,20 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.endpoint import Endpoint, serving
 
-# The tests run in a process for each core or more: several threads of torch in each would wait for others.
+# The tests run in one process per core or more: threads of torch in each would compete.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-gc.disable()  # until all tests are collected: a sixth of that time
+gc.disable()  # until all tests are collected, which saves a sixth of that time
 
-# Without a handler, Python writes what is logged to standard error, which tests of commands read.
+# Without a handler, Python writes log messages to standard error, which tests of commands read.
 logging.getLogger().addHandler(logging.NullHandler())
 
-# A shell makes what it runs in the background ignore Ctrl-C, and with it all programs that the tests start;
-# some of these are tested on what they do then.
+# A shell makes its background commands ignore Ctrl-C, and so all programs that the tests start; tests check
+# how some of these react to it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Derandomized: every run of the fuzzers tries the same inputs. No time limit: no result depends on the
-# machine.
+# Derandomized: every run of the fuzzers tries the same inputs. No deadline: no result depends on the speed of
+# the machine.
 settings.register_profile(
     "ci",
     max_examples=300,
@@ -55,7 +55,7 @@ def logged() -> Iterator[list[str]]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases of a test, but for the first and the last, as `more`."""
+    """Mark the cases of a test, except the first and the last, as `more`."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("slow") is None:
@@ -66,7 +66,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Leave the modules and the collected tests out of later garbage collections, a tenth of the time."""
+    """Exclude modules and collected tests from later garbage collections, which saves a tenth of the time."""
     gc.collect()
     gc.freeze()
     gc.enable()

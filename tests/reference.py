@@ -1,6 +1,6 @@
-"""Figures that the code has to come out with, each with its source.
+"""Figures that the code must reproduce, each with its source.
 
-RECOMPUTED: by two independent programs, neither of them this package. Nothing here was printed by the code
+RECOMPUTED: by two independent programs, neither of them this package. No figure here was printed by the code
 under test.
 """
 
@@ -39,13 +39,13 @@ POSITIONS = 5478
 POSITIONS_BY_PLY_UP_TO_SYMMETRY = [1, 3, 12, 38, 108, 174, 204, 153, 57, 15]
 POSITIONS_UP_TO_SYMMETRY = 765
 
-# OpenSpiel, tabular_best_response_mdp_test.cc: 4,520 positions to be played. The rest: RECOMPUTED.
+# OpenSpiel, tabular_best_response_mdp_test.cc: 4,520 positions that are not over. The rest: RECOMPUTED.
 FINISHED = 958
 FINISHED_BY_WINNER = {"X": 626, "O": 316, None: 16}
 TO_BE_PLAYED = 4520
 TO_BE_PLAYED_BY_SEAT = {"X": 2423, "O": 2097}
-VALUES_FOR_X = {1: 2310, -1: 1158, 0: 1052}  # of the positions to be played
-CAN_BLUNDER = 3191  # positions in which some move gives value away
+VALUES_FOR_X = {1: 2310, -1: 1158, 0: 1052}  # of the positions that are not over
+CAN_BLUNDER = 3191  # positions in which some move is a blunder
 ONE_RIGHT_MOVE = 2406
 
 # --- Tic-tac-toe: games ---------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ ONE_RIGHT_MOVE = 2406
 GAMES = 255_168
 GAMES_BY_WINNER = {"X": 131_184, "O": 77_904, None: 46_080}
 GAMES_UP_TO_SYMMETRY = 26_830
-# Perft: games of so many moves, unfinished ones too. The sum is OpenSpiel's count of histories.
+# Perft: games by number of moves, unfinished ones too. The sum is OpenSpiel's count of histories.
 PERFT = [1, 9, 72, 504, 3024, 15_120, 54_720, 148_176, 200_448, 127_872]
 HISTORIES = 549_946
 
@@ -82,7 +82,7 @@ RANDOM_V_RANDOM = (Fraction(737, 1260), Fraction(8, 63), Fraction(121, 420))
 RANDOM_V_RANDOM_MEAN_LENGTH = Fraction(3203, 420)
 OPTIMAL_V_RANDOM = (Fraction(75257, 77760), Fraction(2503, 77760), Fraction(0))
 RANDOM_V_OPTIMAL = (Fraction(0), Fraction(757, 3402), Fraction(2645, 3402))
-# The least and the most that an agent scores against random while it never gives value away.
+# The lowest and the highest score against random of an agent without blunders.
 KEEPING_RANGE = {
     "X": (Fraction(161, 192), Fraction(191, 192)),
     "O": (Fraction(542, 945), Fraction(866, 945)),
@@ -127,7 +127,7 @@ CONNECT_FOUR_LARGE = {  # more than the package enumerates
 }
 # The openings that do not keep the value: the two ends of the middle row of 5,3,3, none in the others.
 FAILING_OPENINGS = {"mnk-v0:m=5,n=3,k=3": [5, 9], "mnk-v0:m=4,n=4,k=3": [], "square-v0": []}
-# Positions of 7×6 in which a player that wins, else blocks, else prefers the middle is asked: RECOMPUTED.
+# Positions of 7×6 in which a player is queried that wins, else blocks, else prefers the middle: RECOMPUTED.
 CONNECT_FOUR_QUESTIONS = {"X": 2_558_642, "O": 7_007_263}
 SQUARE_RANDOM_V_RANDOM = (0.473771149485, 0.162703962704, 0.363524887811)  # X wins, draw, O wins
 

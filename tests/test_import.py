@@ -1,4 +1,4 @@
-"""The modules and names that a bare `import ttt_env` brings."""
+"""The modules and names that `import ttt_env` loads."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ HEAVY = (
     *("torch", "numba", "pygame", "tkinter", "matplotlib", "stable_baselines3", "sb3_contrib"),
     *("typer", "rich", "pandas", "pyarrow", "PIL", "resvg_py"),
 )
-# One after the other in one process.
+# Executed one after the other in one process.
 STEPS = {
     "import": "import ttt_env",
     "data sets": "import ttt_env.datasets",
@@ -33,9 +33,9 @@ ttt_env.match("random", "minimax")""",
 
 
 def test_no_heavy_package_is_loaded() -> None:
-    told = [f"{text}\nprint({name!r}, *sys.modules, sep=',')" for name, text in STEPS.items()]
+    scripts = [f"{text}\nprint({name!r}, *sys.modules, sep=',')" for name, text in STEPS.items()]
     script = "\n".join(
-        ["import sys", *told, "ttt_env.envs.sb3.make_vec_env", "print('sb3', *sys.modules, sep=',')"]
+        ["import sys", *scripts, "ttt_env.envs.sb3.make_vec_env", "print('sb3', *sys.modules, sep=',')"]
     )
     command = [sys.executable, "-W", "error", "-c", script]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -47,7 +47,7 @@ def test_no_heavy_package_is_loaded() -> None:
     assert "ttt_env.agents" in loaded["play"]
 
 
-def test_other_rooms_import_the_names_of_a_room_from_its_front_door() -> None:
+def test_subpackages_import_from_public_modules() -> None:
     package = Path(ttt_env.__file__).parent
     offered = {room: vars(import_module(f"ttt_env.{room}")).keys() for room in ("rules", "agent", "storage")}
     imports = r"(?m)^ *from ttt_env\.(rules|agent|storage)\.\S+ import (\([^)]*\)|.*)$"
@@ -63,13 +63,13 @@ def test_other_rooms_import_the_names_of_a_room_from_its_front_door() -> None:
     assert not passed_by
 
 
-def test_the_top_level_shows_its_public_names_alone() -> None:
+def test_top_level_shows_only_public_names() -> None:
     assert set(dir(ttt_env)) == {*ttt_env.__all__, "__doc__", "__version__", "envs", "errors"}
     assert all(hasattr(ttt_env, name) for name in dir(ttt_env)) and len(ttt_env.__all__) <= 50
     assert {name for name in ttt_env.__all__ if name.endswith("Error")} == {"IllegalMoveError", "TttEnvError"}
 
 
-def test_a_name_that_training_has_not() -> None:
+def test_unknown_name_of_training_is_refused() -> None:
     from ttt_env import training
 
     assert set(training.__all__) <= set(dir(training))

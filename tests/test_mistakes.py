@@ -1,4 +1,4 @@
-"""A person's likely mistake gets an error that names the input and the remedy, and nothing has changed."""
+"""A likely mistake raises an error that names the input and the remedy, and changes nothing."""
 
 import math
 import re
@@ -140,28 +140,30 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("function", "arguments", "told"), CALLS, ids=[repr(told) for _, _, told in CALLS])
-def test_the_error_names_the_input_and_the_remedy(
-    function: Callable[..., Any], arguments: dict[str, Any], told: str, tmp_path: Any, monkeypatch: Any
+@pytest.mark.parametrize(
+    ("function", "arguments", "message"), CALLS, ids=[repr(message) for _, _, message in CALLS]
+)
+def test_error_names_input_and_remedy(
+    function: Callable[..., Any], arguments: dict[str, Any], message: str, tmp_path: Any, monkeypatch: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ttt_env.TttEnvError, match=re.escape(told)):
+    with pytest.raises(ttt_env.TttEnvError, match=re.escape(message)):
         function(**arguments)
     assert not [*tmp_path.iterdir()]
 
 
-def begun(env: Any) -> Any:
+def after_reset(env: Any) -> Any:
     env.reset(seed=0)
     return env
 
 
 ENVS: dict[str, Callable[[], Any]] = {
-    "single": lambda: begun(ttt_env.make(ID, lowest, play_as="X", illegal="raise")),
-    "two players": lambda: begun(ttt_env.make(ID, illegal="raise")),
-    "vector": lambda: begun(ttt_env.make_vec(ID, 2, lowest, play_as="X", illegal="raise")),
-    "table": lambda: begun(ttt_env.make_vec(ID, 2, "random", play_as="X", illegal="raise")),
-    "both sides": lambda: begun(ttt_env.make_vec(ID, 2, None, illegal="raise")),
-    "text": lambda: begun(TextEnv(ID, "random", play_as="X", illegal="raise")),
+    "single": lambda: after_reset(ttt_env.make(ID, lowest, play_as="X", illegal="raise")),
+    "two players": lambda: after_reset(ttt_env.make(ID, illegal="raise")),
+    "vector": lambda: after_reset(ttt_env.make_vec(ID, 2, lowest, play_as="X", illegal="raise")),
+    "table": lambda: after_reset(ttt_env.make_vec(ID, 2, "random", play_as="X", illegal="raise")),
+    "both sides": lambda: after_reset(ttt_env.make_vec(ID, 2, None, illegal="raise")),
+    "text": lambda: after_reset(TextEnv(ID, "random", play_as="X", illegal="raise")),
 }
 SEEDS = (-1, 1.5, "0")
 POSITIONS = ["XX./...", "XXX/OO./...", "XX./.../...", OTHER.start, 3]
@@ -187,21 +189,27 @@ STEPS = {f"step({cell!r})": cell for cell in (9, -1, 4.5, "4", math.nan, True, [
 
 
 def state_of(env: Any) -> str:
-    """All that decides what an environment does next."""
+    """The state that determines all later outputs of an environment."""
     rng = (env._env if isinstance(env, TextEnv) else env).np_random
     names = ["seat", "seats", "play_as", "illegal", "opponent", "opponents", "agent_selection", "rewards"]
-    told = {name: repr(getattr(env, name)) for name in names if hasattr(env, name)}
+    state = {name: repr(getattr(env, name)) for name in names if hasattr(env, name)}
     boards = list(map(str, env.boards)) if hasattr(env, "boards") else str(env.position)
-    return repr((boards, rng.bit_generator.state, sorted(told.items())))
+    return repr((boards, rng.bit_generator.state, sorted(state.items())))
 
 
 def acts_of(name: str) -> dict[str, Callable[[Any], Any]]:
     acts: dict[str, Callable[[Any], Any]] = dict(ACTS)
     if name in ("single", "two players"):
-        acts |= {told: partial(lambda cell, env: env.step(cell), cell) for told, cell in STEPS.items()}
+        acts |= {
+            description: partial(lambda cell, env: env.step(cell), cell)
+            for description, cell in STEPS.items()
+        }
         acts["a taken cell"] = lambda env: env.step(4)
     if name in ("vector", "table", "both sides"):
-        acts |= {told: partial(lambda cell, env: env.step([0, cell]), cell) for told, cell in STEPS.items()}
+        acts |= {
+            description: partial(lambda cell, env: env.step([0, cell]), cell)
+            for description, cell in STEPS.items()
+        }
         acts["too few actions"] = lambda env: env.step([0])
         acts["reset_mask"] = lambda env: env.reset(options={"reset_mask": [True]})
     if name in OF_ONE_PLAYER:
@@ -213,18 +221,18 @@ def acts_of(name: str) -> dict[str, Callable[[Any], Any]]:
 
 
 @pytest.mark.parametrize("name", ENVS)
-def test_an_environment_is_as_it_was(name: str) -> None:
+def test_failed_call_leaves_environment_unchanged(name: str) -> None:
     env = ENVS[name]()
     if name in ("single", "two players"):
         env.step(4)
-    before, wrong = state_of(env), []
-    for told, act in acts_of(name).items():
+    before, failures = state_of(env), []
+    for description, act in acts_of(name).items():
         try:
             act(env)
-            wrong.append(f"{told} works")
+            failures.append(f"{description} works")
         except ttt_env.TttEnvError:
             pass
         if state_of(env) != before:
-            wrong.append(f"{told} changes it")
+            failures.append(f"{description} changes it")
             break
-    assert not wrong
+    assert not failures

@@ -1,4 +1,4 @@
-"""The verdict of a type checker, under its strictest rules, on code that uses the package."""
+"""The verdict of a strict type checker on code that uses the package."""
 
 import os
 import re
@@ -88,11 +88,11 @@ reveal_type(match.as_x)
 reveal_type(match.score)
 reveal_type(ttt_env.certify(agent))
 '''
-OF_NUMPY = r"numpy\.ndarray\[(tuple\[Any, \.\.\.\]|Any)"  # how NumPy itself writes an array of any shape
+OF_NUMPY = r"numpy\.ndarray\[(tuple\[Any, \.\.\.\]|Any)"  # NumPy's own text for an array of any shape
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> str:
+def mypy_output(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder: Path = tmp_path_factory.mktemp("project")
     (folder / "project.py").write_text(PROJECT, encoding="utf-8")
     (folder / "mypy.ini").write_text("[mypy]\nstrict = true\n", encoding="utf-8")
@@ -111,20 +111,20 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.slow
-def test_errors_are_found_where_they_are_and_nowhere_else(told: str) -> None:
+def test_type_errors_are_found_exactly_where_expected(mypy_output: str) -> None:
     lines = PROJECT.splitlines()
     expected = {
         (at, line.partition("# EXPECTED: ")[2])
         for at, line in enumerate(lines, start=1)
         if "# EXPECTED: " in line
     }
-    found = re.findall(r"^project\.py:(\d+): error: .*\[([a-z-]+)\]$", told, re.MULTILINE)
-    assert {(int(line), code) for line, code in found} == expected, told
+    errors = re.findall(r"^project\.py:(\d+): error: .*\[([a-z-]+)\]$", mypy_output, re.MULTILINE)
+    assert {(int(line), code) for line, code in errors} == expected, mypy_output
 
 
 @pytest.mark.slow
-def test_no_result_is_any(told: str) -> None:
-    revealed = re.findall(r'Revealed type is "(.*)"', told)
+def test_no_revealed_type_is_any(mypy_output: str) -> None:
+    revealed = re.findall(r'Revealed type is "(.*)"', mypy_output)
     assert len(revealed) == PROJECT.count("reveal_type(")
     for text in revealed:
         assert not re.search(r"\bAny\b", re.sub(OF_NUMPY, "numpy.ndarray[", text)), text

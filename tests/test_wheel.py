@@ -1,4 +1,4 @@
-"""The wheel, installed where other things have the same names: everything of both works."""
+"""The wheel, installed next to other packages with the same module names: both keep working."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ pytest.importorskip("hatchling", reason='building the wheel needs the extra "dev
 ROOT = Path(__file__).parents[1]
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
-# Every name of an agent, with what it needs to be made without a file.
+# Every name of an agent, with the parameters it needs without a file.
 USE_OURS = """
 import ttt_env, ttt_env.agents
 assert ttt_env.__file__.startswith(sys.prefix), ttt_env.__file__
@@ -42,8 +42,8 @@ assert agents.whose() == "the user's", agents.__file__
 OWN_FILE = 'def whose():\n    return "the user\'s"\n'
 
 
-def built(kind: str, folder: Path) -> Path:
-    """The wheel or the sdist of the sources, built by the back end that pyproject.toml names."""
+def build(kind: str, folder: Path) -> Path:
+    """The wheel or the sdist of the sources, built by the backend of pyproject.toml."""
     code = f"import sys, hatchling.build as back; print(back.build_{kind}(sys.argv[1]))"
     command = [sys.executable, "-c", code, str(folder)]
     run = subprocess.run(command, cwd=ROOT, env=CLEAN, capture_output=True, text=True, check=True)
@@ -52,11 +52,11 @@ def built(kind: str, folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built("wheel", tmp_path_factory.mktemp("wheel"))
+    return build("wheel", tmp_path_factory.mktemp("wheel"))
 
 
 class Venv:
-    """A fresh virtual environment; `borrow` lets it find what this one has, after its own packages."""
+    """A fresh virtual environment; `borrow` adds the packages of this environment after its own."""
 
     def __init__(self, folder: Path) -> None:
         venv.create(folder, with_pip=True)
@@ -90,7 +90,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Venv:
     return fresh
 
 
-def test_the_wheel_has_the_package_and_the_first_module_of_its_command(wheel: Path) -> None:
+def test_wheel_has_package_and_entry_module(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     tops = {name.partition("/")[0] for name in names}
@@ -100,19 +100,19 @@ def test_the_wheel_has_the_package_and_the_first_module_of_its_command(wheel: Pa
     assert {"ttt_env/py.typed", "ttt_env/agents/__init__.py", *data} <= set(names)
 
 
-@pytest.mark.slow  # `make wheel` builds it from them
-def test_the_sources_have_all_that_the_wheel_has(wheel: Path, tmp_path: Path) -> None:
+@pytest.mark.slow  # `make wheel` builds the wheel from the sdist
+def test_sdist_has_all_files_of_wheel(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         shipped = {name for name in archive.namelist() if name.startswith("ttt_env/")}
-    with tarfile.open(built("sdist", tmp_path)) as archive:
+    with tarfile.open(build("sdist", tmp_path)) as archive:
         names = [name.partition("/")[2] for name in archive.getnames()]
     assert shipped <= set(names) and len(set(names)) == len(names)
     assert not any(name.partition("/")[0] == "agents" for name in names)
 
 
-@pytest.mark.slow  # `make wheel` does the like
+@pytest.mark.slow  # `make wheel` checks something similar
 @pytest.mark.parametrize("path", ["agents/__init__.py", "agents.py"])
-def test_a_project_may_have_its_own_agents(installed: Venv, tmp_path: Path, path: str) -> None:
+def test_project_may_have_its_own_agents(installed: Venv, tmp_path: Path, path: str) -> None:
     file = tmp_path / path
     file.parent.mkdir(exist_ok=True)
     file.write_text(OWN_FILE, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The command `ttt`: most of it in this process, what signals end as a program."""
+"""The command `ttt`: most commands run in this process; tests of signals run the program."""
 
 import hashlib
 import inspect
@@ -34,23 +34,21 @@ from ttt_env.rules import catalogue
 from ttt_env.web.players import Players
 
 
-def test_train_shows_exploitability_as_it_falls_and_what_can_be_typed_without_an_environment(
-    tmp_path, monkeypatch
-):
+def test_train_shows_falling_exploitability_and_next_command(tmp_path, monkeypatch):
     program = str(Path(sys.executable).parent / "ttt")
     for path, typed in ((os.path.dirname(program), "ttt"), ("", program)):
         monkeypatch.setenv("PATH", path)
         run = ttt("train", "q-learning", "--steps", "2000", "--out", "q.npz", cwd=tmp_path, program=program)
         assert f"\n  {typed} play q-learning:q.npz\n" in run.stdout, run.stderr
-    shown = re.findall(r" s  exploitability (\d\.\d{4})", run.stderr)
-    assert shown == sorted(shown, reverse=True) and len(set(shown)) == len(shown) > 0
-    kept = ttt_env.exploitability(f"q-learning:{tmp_path}/q.npz").exploitability
-    assert float(shown[-1]) == pytest.approx(kept, abs=5e-5)
+    values = re.findall(r" s  exploitability (\d\.\d{4})", run.stderr)
+    assert values == sorted(values, reverse=True) and len(set(values)) == len(values) > 0
+    of_saved_model = ttt_env.exploitability(f"q-learning:{tmp_path}/q.npz").exploitability
+    assert float(values[-1]) == pytest.approx(of_saved_model, abs=5e-5)
     assert run.stdout.startswith("q.npz on tictactoe-v0: ")
 
 
 @pytest.mark.slow
-def test_on_a_large_board_a_match_says_how_strong_a_model_is(tmp_path):
+def test_bench_rates_model_on_large_board(tmp_path):
     game = "mnk-v0:m=5,n=5,k=4"
     out = tmp_path / "m.zip"
     run = ttt("train", "maskable-ppo", "--game", game, "--steps", "1", "--out", str(out), cwd=tmp_path)
@@ -63,7 +61,7 @@ def test_on_a_large_board_a_match_says_how_strong_a_model_is(tmp_path):
 
 class TestTrainedFiles:
     @pytest.mark.slow
-    def test_names_hold_algorithm_and_game_and_the_same_again_takes_its_place(self, tmp_path):
+    def test_default_names_hold_algorithm_and_game_and_retraining_overwrites(self, tmp_path):
         game = "mnk-v0:m=3,n=2,k=2"
         for algo in ("q-learning", "a2c", "value-network", "value-network"):
             run = ttt("train", algo, "--steps", "10", "--game", game, cwd=tmp_path)
@@ -72,11 +70,11 @@ class TestTrainedFiles:
             assert ttt_env.match(f"{kind}:{tmp_path / path}", "random", game).exact
         models = {f"{algo}-mnk-v0-m-3-n-2-k-2.npz" for algo in ("q-learning", "value-network")}
         models |= {"a2c-mnk-v0-m-3-n-2-k-2.zip"}
-        found = {path.name for path in (tmp_path / "models").iterdir()}
-        assert found == models | {f"{model}.checkpoint" for model in models}
+        file_names = {path.name for path in (tmp_path / "models").iterdir()}
+        assert file_names == models | {f"{model}.checkpoint" for model in models}
 
     @pytest.mark.parametrize(
-        ("file", "made_by", "algo", "told"),
+        ("file", "made_by", "algo", "message"),
         [
             ("m.zip", "train a2c --steps 10", "dqn",
              "m.zip holds a2c on tictactoe-v0, and dqn on tictactoe-v0 does not overwrite it"),
@@ -89,7 +87,7 @@ class TestTrainedFiles:
         ids=["algorithm", "game", "table", "policy table", "no model"],
     )  # fmt: skip
     @pytest.mark.slow
-    def test_a_model_of_something_else_is_not_overwritten(self, file, made_by, algo, told, tmp_path):
+    def test_other_model_is_not_overwritten(self, file, made_by, algo, message, tmp_path):
         if made_by is None:
             (tmp_path / file).write_text("my thesis")
         else:
@@ -99,11 +97,11 @@ class TestTrainedFiles:
         for more in ([], ["--resume"] if file == "m.zip" and made_by else []):
             run = ttt("train", algo, "--steps", "10", "--out", file, *more, cwd=tmp_path)
             assert run.returncode == 2
-            assert told in run.stderr and "--out" in run.stderr
+            assert message in run.stderr and "--out" in run.stderr
             assert (tmp_path / file).read_bytes() == before
 
     @pytest.mark.parametrize("name", ["m.npz", "m.zip"])
-    def test_a_file_that_is_no_model_is_read_no_further_than_it_says(self, name, tmp_path):
+    def test_invalid_model_file_is_not_read_further(self, name, tmp_path):
         path = tmp_path / name
         if path.suffix == ".npz":
             np.savez_compressed(path, trained_as=np.zeros(1 << 20), game=np.array("tictactoe-v0"))
@@ -121,17 +119,17 @@ class TestTrainedFiles:
 
 
 class TestValueNetworkTraining:
-    def test_ends_when_it_is_what_it_shall_be(self, tmp_path):
-        """X wins this game with any move, so the first look finds it unbeatable, and optimal everywhere."""
+    def test_stops_when_goal_is_reached(self, tmp_path):
+        """X wins this game with any move: the first evaluation finds it unbeatable and optimal everywhere."""
         for until, games in (("unbeatable", 6000), ("optimal", 6000), ("budget", 13000)):
             options = ["--steps", "13000", "--until", until, "--game", "mnk-v0:m=2,n=1,k=1"]
             run = ttt("train", "value-network", *options, cwd=tmp_path)
             assert run.returncode == 0, run.stderr
             assert max(re.findall(r"(\d+),000 steps", run.stderr), key=int) == str(games // 1000)
 
-    def test_has_its_options(self, tmp_path):
-        given = ["hidden=[7,4]", "view=xo+turn", "empty=0", "start=symmetric", "learning_rate=0.05"]
-        settings = [word for setting in given for word in ("--set", setting)]
+    def test_accepts_hyperparameters(self, tmp_path):
+        options_given = ["hidden=[7,4]", "view=xo+turn", "empty=0", "start=symmetric", "learning_rate=0.05"]
+        settings = [word for setting in options_given for word in ("--set", setting)]
         run = ttt("train", "value-network", "--steps", "700", *settings, cwd=tmp_path)
         assert run.returncode == 0, run.stderr
         assert "two against itself and four against a random player" in run.stderr
@@ -144,7 +142,7 @@ class TestValueNetworkTraining:
         assert all((one == two).all() for one, two in pairs)
 
 
-def test_certify_shows_the_exact_results_and_draws_a_game_that_refutes():
+def test_certify_shows_exact_results_and_draws_refutation():
     run = ttt("certify", "random")
     as_x = ttt_env.match("random", "minimax").as_x
     row = next(line for line in run.stdout.splitlines() if line.startswith("against minimax"))
@@ -155,22 +153,22 @@ def test_certify_shows_the_exact_results_and_draws_a_game_that_refutes():
 
 
 @pytest.mark.slow
-def test_a_slow_agent_is_asked_once_about_each_position():
-    asked = Counter()
+def test_slow_agent_is_queried_once_per_position():
+    queries = Counter()
 
     def highest(position):
-        asked[position] += 1
+        queries[position] += 1
         return position.legal_cells[-1]
 
     expected = dossier(ttt_env.make_agent(highest), TICTACTOE, name="highest")
-    asked.clear()
+    queries.clear()
     once = Strength(ttt_env.PolicyTable.of(highest))
     assert scorecard(once, "highest").startswith("highest on tictactoe-v0: BEATABLE as X and as O.")
     facts = dossier(once.table, name="highest", strength=once)
-    assert set(asked.values()) == {1} and facts["refutations"] == expected["refutations"]
+    assert set(queries.values()) == {1} and facts["refutations"] == expected["refutations"]
 
 
-def test_certify_several_agents_in_a_line_each():
+def test_certify_lists_several_agents_one_per_line():
     run = ttt("certify", "random", "minimax", "--workers", "1")
     assert run.returncode == 1
     _, random, minimax = (re.split("  +", line.strip()) for line in run.stdout.splitlines())
@@ -179,7 +177,7 @@ def test_certify_several_agents_in_a_line_each():
     assert minimax == ["minimax", "UNBEATABLE", "draws", "draws", "0 positions"]
 
 
-def test_certify_writes_nothing_unasked(tmp_path):
+def test_certify_writes_only_requested_files(tmp_path):
     for name in ("one", "two"):
         ttt("certify", "minimax", "--out", f"{name}.npz", cwd=tmp_path)
     run = ttt("certify", "one.npz", "two.npz", cwd=tmp_path)
@@ -191,7 +189,7 @@ def test_certify_writes_nothing_unasked(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--game", "mnk-v0:m=4,n=3,k=3"], "X wins"),
         (["--game", "mnk-v0:m=5,n=5,k=4"], "A draw"),
@@ -199,21 +197,21 @@ def test_certify_writes_nothing_unasked(tmp_path):
         (["--game", "qubic-v0", "--nodes", "2000"], "Unknown: the budget was too small"),
     ],
 )
-def test_solve(arguments, told):
+def test_solve(arguments, message):
     run = ttt("solve", *arguments)
-    assert run.returncode == (3 if told.startswith("Unknown") else 0), run.stderr
-    assert run.stdout.startswith(told) and " positions searched, " in run.stdout
+    assert run.returncode == (3 if message.startswith("Unknown") else 0), run.stderr
+    assert run.stdout.startswith(message) and " positions searched, " in run.stdout
 
 
 @pytest.mark.slow
-def test_certify_on_a_large_board_ends_at_the_first_lost_game():
+def test_certify_on_large_board_stops_at_first_lost_game():
     run = ttt("certify", "win-block", "--game", "connect-four-v0", "--json")
     facts = json.loads(run.stdout)
     assert run.returncode == 3 and facts["worst_case"] == {"X": -1, "O": -1} and not facts["is_complete"]
     assert facts["exploitability"] is None and facts["results"] == {}
 
 
-def test_solve_writes_a_proof_and_goes_on_from_a_checkpoint(tmp_path):
+def test_solve_writes_proof_and_resumes_from_checkpoint(tmp_path):
     arguments = "solve", "--game", "mnk-v0:m=4,n=3,k=3", "--proof", "proof.npz", "--checkpoint", "search.npz"
     for _ in range(2):
         assert "the agent strategy:proof.npz plays it" in ttt(*arguments, cwd=tmp_path).stdout
@@ -221,17 +219,19 @@ def test_solve_writes_a_proof_and_goes_on_from_a_checkpoint(tmp_path):
     assert (tmp_path / "search.npz").exists()
 
 
-def test_agents_lists_what_is_installed_with_a_sentence_on_each():
-    *_, told = ttt("agents")[:2]
-    assert max(map(len, told.splitlines())) <= 80
+def test_agents_lists_installed_agents_with_summaries():
+    *_, listing = ttt("agents")[:2]
+    assert max(map(len, listing.splitlines())) <= 80
     for name in ttt_env.agent_names():
         start = inspect.getdoc(agent_class(name)).split()[0]
-        assert re.search(rf"^{re.escape(name)} +{re.escape(start)}.*(\n +.*)*[.]$", told, re.MULTILINE), name
-    _, _, algorithms = told.partition("algorithms of `ttt train`: ")
+        assert re.search(rf"^{re.escape(name)} +{re.escape(start)}.*(\n +.*)*[.]$", listing, re.MULTILINE), (
+            name
+        )
+    _, _, algorithms = listing.partition("algorithms of `ttt train`: ")
     assert re.findall(r"[\w-]+", algorithms)[: len(learner_names())] == learner_names()
 
 
-def test_agents_shows_one_agent_with_its_parameters(monkeypatch):
+def test_agents_shows_one_agent_with_parameters(monkeypatch):
     run = ttt("agents", "mcts")
     assert run.stdout.startswith(inspect.getdoc(agent_class("mcts")).partition("\n\nRaises:")[0])
     parameters = run.stdout.partition("(ttt_env.agents.mcts.agent.MCTS):\n")[2]
@@ -242,7 +242,7 @@ def test_agents_shows_one_agent_with_its_parameters(monkeypatch):
         "^  epsilon:agent=AGENT +an agent, required$", ttt("agents", "epsilon").stdout, re.MULTILINE
     )
     assert "did you mean minimax?" in ttt("agents", "minmax").stderr
-    # Nothing of the base class is shown for an agent without a docstring.
+    # The docstring of the base class is not shown for an agent without its own.
     monkeypatch.setattr(installed, "agent_class", lambda name: type("Bare", (Agent,), {"choose": max}))
     assert ttt("agents", "bare").stdout.endswith("  It has no parameters.\n")
     monkeypatch.setattr(installed, "agent_class", lambda name: import_module("no_such"))
@@ -250,7 +250,7 @@ def test_agents_shows_one_agent_with_its_parameters(monkeypatch):
 
 
 def json_of(*arguments, cwd=None, status=0):
-    """The output of the command, which has to be JSON and nothing else."""
+    """The output of the command, which must be JSON and nothing else."""
     run = ttt(*arguments, "--json", cwd=cwd)
     assert run.returncode == status, run.stderr
     return json.loads(run.stdout)
@@ -314,23 +314,23 @@ class TestStandardOutput:
     """`-` is standard output, which then holds the file's content and nothing else."""
 
     @pytest.mark.parametrize(
-        ("command", "expected", "told"),
+        ("command", "expected", "message"),
         [
             ("solve --save", "minimax", "lookup:new/saved.npz"),
         ],
     )
-    def test_tables_as_in_a_file(self, command, expected, told, tmp_path):
+    def test_tables_are_written_as_to_file(self, command, expected, message, tmp_path):
         run = ttt(*command.split(), "-", cwd=tmp_path)
         assert run.returncode == 0 and not list(tmp_path.iterdir())
         (tmp_path / "written.npz").write_bytes(run.stdout.encode("utf-8", "surrogateescape"))
         (tmp_path / "new").mkdir()
         saved = ttt(*command.split(), "new/saved.npz", cwd=tmp_path)
-        assert saved.returncode == 0 and told in saved.stdout
+        assert saved.returncode == 0 and message in saved.stdout
         for path in ("written.npz", "new/saved.npz"):
             table = ttt_env.exploitability(f"{tmp_path}/{path}")
             assert table.as_x == pytest.approx(ttt_env.exploitability(expected).as_x)
 
-    def test_bench_says_who_made_an_error(self, monkeypatch):
+    def test_bench_names_agent_that_raised(self, monkeypatch):
         def policies(self, boards):
             raise ttt_env.errors.PolicyError("no idea")
 
@@ -340,13 +340,13 @@ class TestStandardOutput:
         assert run.returncode == 2
         assert run.stderr == "ttt: no idea, in the agent 'block', asked in all positions\n"
 
-    def test_bench_writes_csv_and_pictures(self):
+    def test_bench_writes_csv_and_plot(self):
         run = ttt("bench", "random", "minimax", "--csv", "-")
         assert [line.split(",")[0] for line in run.stdout.splitlines()] == ["agent", "minimax", "random"]
         assert "all exact" in run.stderr
         assert "</svg>" in ttt("bench", "random", "minimax", "--plot", "-").stdout
 
-    def test_a_heat_map_without_its_library_is_refused_before_anything_is_played(self, monkeypatch):
+    def test_missing_plot_library_is_reported_before_play(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
         run = ttt("bench", SLOW, "random", "--plot", "heat.svg")
         assert run.returncode == 2 and 'charts need the extra "plot"' in run.stderr
@@ -437,7 +437,7 @@ MISTAKES = [
     (f"certify {SLOW} --out - --json", "takes one result"),
     ("solve --save - --json", "takes one result"),
 ]
-LATE_MISTAKES = [  # which are found after the first words
+LATE_MISTAKES = [  # which are found after the first output
     ("certify minimax --out /proc/policy.npz", "/proc/policy.npz"),
     ("solve --game qubic-v0 --nodes 9 --proof x.npz", "is not proved"),
     ("train value-network --set hidden=[18,'x']", "hidden='x'"),
@@ -445,17 +445,17 @@ LATE_MISTAKES = [  # which are found after the first words
 ]
 
 
-@pytest.mark.parametrize(("command", "told"), [*MISTAKES, *LATE_MISTAKES])
-def test_a_mistake_is_told_in_one_line_and_nothing_is_written(command, told, tmp_path):
+@pytest.mark.parametrize(("command", "message"), [*MISTAKES, *LATE_MISTAKES])
+def test_mistake_is_reported_in_one_line_and_nothing_is_written(command, message, tmp_path):
     run = ttt(*command.split(), cwd=tmp_path)
     *before, last = run.stderr.splitlines()
-    assert run.returncode == 2 and last.startswith("ttt: ") and told in last
-    assert (command, told) in LATE_MISTAKES or not (before or run.stdout)
+    assert run.returncode == 2 and last.startswith("ttt: ") and message in last
+    assert (command, message) in LATE_MISTAKES or not (before or run.stdout)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-def test_an_interrupted_command_prints_what_is_proved_or_says_that_there_is_no_result(monkeypatch):
-    """Ctrl-C as soon as a command tells how far it is."""
+def test_interrupted_command_prints_proved_bounds_or_no_result(monkeypatch):
+    """Ctrl-C at the first progress report."""
     monkeypatch.setattr(ProgressLine, "say", Mock(side_effect=KeyboardInterrupt))
     run = ttt("certify", SLOW)
     assert run.returncode == 130 and not run.stdout
@@ -477,41 +477,41 @@ def test_play_to_the_end():
 
 
 class TestModelFiles:
-    def test_every_command_that_asks_for_an_agent_takes_the_path_of_a_model(self, tmp_path):
+    def test_every_command_accepts_model_path(self, tmp_path):
         ttt("certify", "minimax", "--out", "policy.npz", cwd=tmp_path)
-        for line, told in [
+        for line, message in [
             ("bench policy.npz random", "policy-table:policy.npz"),
             ("play policy.npz random --rounds 1", "policy-table:policy.npz is X"),
             ("certify policy.npz", "UNBEATABLE. Asked once in"),
             ("certify policy.npz --out again.npz", "Policy table: again.npz"),
             ("certify policy.npz --out found.json", "Certificate: found.json"),
         ]:
-            assert told in ttt(*line.split(), cwd=tmp_path).stdout
+            assert message in ttt(*line.split(), cwd=tmp_path).stdout
         tables = (
             ttt_env.PolicyTable(TICTACTOE, str(tmp_path / name)) for name in ("policy.npz", "again.npz")
         )
         assert len({table.digest for table in tables}) == 1
-        found = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
-        assert found["unbeatable"] and found["agent"]["file"] == "policy.npz"
+        certificate = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
+        assert certificate["unbeatable"] and certificate["agent"]["file"] == "policy.npz"
 
     @pytest.mark.parametrize("algo", ["q-learning", slow("value-network")])
     @pytest.mark.slow
-    def test_certify_takes_the_path_of_whatever_was_trained(self, algo, tmp_path):
+    def test_certify_accepts_trained_model(self, algo, tmp_path):
         ttt("train", algo, "--steps", "1000", "--out", "m.npz", cwd=tmp_path)
         for model in ("m.npz", f"{algo}:m.npz", f"{algo}:path=m.npz"):
             run = ttt("certify", model, "--out", "m.json", cwd=tmp_path)
-            found = json.loads((tmp_path / "m.json").read_text(encoding="utf-8"))
-            assert run.returncode == int(not found["unbeatable"]), run.stderr
-            assert found["agent"] == {
+            certificate = json.loads((tmp_path / "m.json").read_text(encoding="utf-8"))
+            assert run.returncode == int(not certificate["unbeatable"]), run.stderr
+            assert certificate["agent"] == {
                 "name": model,
                 "file": "m.npz",
                 "sha256": hashlib.sha256((tmp_path / "m.npz").read_bytes()).hexdigest(),
             }
-            assert found["label"] == model
+            assert certificate["label"] == model
 
-    def test_of_an_agent_that_is_not_stationary_a_sample_is_judged(self, tmp_path):
-        told = ttt("certify", "mcts:simulations=2", cwd=tmp_path).stdout
-        assert "; it may answer differently next time." in told
+    def test_one_sample_of_nonstationary_agent_is_judged(self, tmp_path):
+        output = ttt("certify", "mcts:simulations=2", cwd=tmp_path).stdout
+        assert "; it may answer differently next time." in output
 
 
 def commands(group=None, *path):
@@ -527,27 +527,27 @@ def commands(group=None, *path):
 def test_help_describes_every_option_and_has_an_example(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     short, long = ttt(*command, "-h"), ttt(*command, "--help")
-    told = short.stdout
-    assert short == long and told.startswith(f"Usage: {' '.join(['ttt', *command])} ")
-    assert max(map(len, told.splitlines())) <= 80
-    assert not re.search(r"<\w|\w\.\.\.$", told, re.MULTILINE)
-    rows = re.findall(r"^  (?=-|[A-Z=]+  )\S.*(?:\n {5,}\S.*)*", told, re.MULTILINE)
+    help_text = short.stdout
+    assert short == long and help_text.startswith(f"Usage: {' '.join(['ttt', *command])} ")
+    assert max(map(len, help_text.splitlines())) <= 80
+    assert not re.search(r"<\w|\w\.\.\.$", help_text, re.MULTILINE)
+    rows = re.findall(r"^  (?=-|[A-Z=]+  )\S.*(?:\n {5,}\S.*)*", help_text, re.MULTILINE)
     assert rows and all(re.search(r"(  |\n +)\S", row[2:]) for row in rows)
-    example = re.search(r"^  Example: (ttt .*)$", told, re.MULTILINE)
+    example = re.search(r"^  Example: (ttt .*)$", help_text, re.MULTILINE)
     assert not command or example[1].startswith(f"ttt {command[0]}")
 
 
-def test_ttt_alone_shows_where_to_begin():
+def test_bare_ttt_shows_where_to_begin():
     run = ttt()
     assert run.returncode == 0 and not run.stderr
-    begin = re.findall(r"^  ttt (\w+) ", run.stdout, re.MULTILINE)
-    assert len(begin) == 5 and {(name,) for name in begin} <= set(map(tuple, commands()))
+    first_commands = re.findall(r"^  ttt (\w+) ", run.stdout, re.MULTILINE)
+    assert len(first_commands) == 5 and {(name,) for name in first_commands} <= set(map(tuple, commands()))
     assert "\n`ttt -h` lists all commands" in run.stdout and len({name for name, *_ in commands()}) == 11
     assert ttt("--version").stdout == f"ttt-env {version('ttt-env')}\n"
 
 
 class TestErrors:
-    def test_the_exit_code_tells_input_from_accidents(self, monkeypatch):
+    def test_exit_status_separates_bad_input_from_failures(self, monkeypatch):
         for error, status in [
             (ttt_env.errors.NoVerdictError("it", None, "timed out"), 3),
             (ttt_env.errors.WorkerError("a process ended"), 3),
@@ -558,7 +558,7 @@ class TestErrors:
             monkeypatch.setattr("ttt_env.app.certifying.certify_and_print", judge)
             assert ttt("certify", "minimax") == (status, "", f"ttt: {error}\n")
 
-    def test_a_fault_is_no_verdict_and_no_traceback(self, monkeypatch):
+    def test_bug_gives_no_verdict_and_no_traceback(self, monkeypatch):
         monkeypatch.setattr("ttt_env.app.certifying.certify_and_print", lambda order: {}["key"])
         run = ttt("certify", "minimax")
         assert run.returncode == 3 and not run.stdout and run.stderr.count("\n") == 1
@@ -568,10 +568,10 @@ class TestErrors:
 
 
 class TestStreams:
-    """Letters that standard output cannot hold, and an input that is closed, end no command."""
+    """Characters that standard output cannot encode, and a closed input, end no command."""
 
     @pytest.mark.parametrize(
-        ("encoding", "line", "status", "told"),
+        ("encoding", "line", "status", "message"),
         [
             ("cp1252", "solve", 0, "+---+---+---+"),
             ("cp1252", "bench random minimax --csv out", 0, "random     -217  -0.87"),
@@ -581,20 +581,20 @@ class TestStreams:
             ("ascii", "solve --game ring.json --json", 0, '"game": "ring\\u2013\\u0127"'),
         ],
     )
-    def test_letters_that_an_encoding_lacks(self, encoding, line, status, told, tmp_path):
+    def test_unencodable_characters_are_replaced(self, encoding, line, status, message, tmp_path):
         ttt_env.Game("ring–ħ", (3, 1), [[0, 1]]).save(tmp_path / "ring.json")
         run = ttt(*line.split(), cwd=tmp_path, encoding=encoding)
         assert run.returncode == status, run.stderr
-        assert told in run.stdout and (tmp_path / "out").exists() == line.endswith("out")
+        assert message in run.stdout and (tmp_path / "out").exists() == line.endswith("out")
 
-    def test_an_input_that_is_closed_or_no_text(self, tmp_path):
+    def test_closed_or_undecodable_input_ends_cleanly(self, tmp_path):
         for answers in (None, b"\xff\n"):
             run = ttt("play", "random", cwd=tmp_path, answers=answers)
             assert run.returncode == 0 and "not expect" not in run.stderr
 
 
 class TestPathsWithColons:
-    def test_a_model(self, tmp_path, monkeypatch):
+    def test_model_path_may_hold_colons(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         (tmp_path / "a:b").mkdir()
         for path in ("a:b/x.npz", "C:\\x.npz"):
@@ -604,7 +604,7 @@ class TestPathsWithColons:
                 assert ttt("certify", typed, cwd=tmp_path).returncode == 0
 
     @pytest.mark.slow
-    def test_a_bot(self, tmp_path):
+    def test_bot_path_may_hold_colons(self, tmp_path):
         bot = "C:\\bot.py"
         assert ttt("new", bot, cwd=tmp_path).returncode == 0
         for typed in (f"{bot}:choose", f"epsilon:{bot},epsilon=0,timeout=9"):
@@ -614,7 +614,7 @@ class TestPathsWithColons:
 
 
 @pytest.mark.parametrize("command", ["new bot.py", "bench random rules --csv table.csv"])
-def test_a_full_disk_keeps_no_part_of_a_file_and_leaves_what_is_there(command, tmp_path):
+def test_full_disk_leaves_no_partial_file_and_keeps_old_one(command, tmp_path):
     (tmp_path / "table.csv").write_text("mine")
     with files_of_at_most(10):
         run = ttt(*command.split(), cwd=tmp_path)
@@ -622,7 +622,7 @@ def test_a_full_disk_keeps_no_part_of_a_file_and_leaves_what_is_there(command, t
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("table.csv", "mine")]
 
 
-def test_the_shell_completes(monkeypatch):
+def test_shell_completion(monkeypatch):
     monkeypatch.setenv("_TTT_COMPLETE", "complete_bash")
     for typed, completed in (("cer", "certify"), ("certify minim", "minimax"), ("train q-l", "q-learning")):
         monkeypatch.setenv("COMP_WORDS", f"ttt {typed}")
@@ -631,7 +631,7 @@ def test_the_shell_completes(monkeypatch):
 
 
 class TestNew:
-    def test_what_comes_next_can_be_typed(self, tmp_path):
+    def test_suggested_commands_work(self, tmp_path):
         run = ttt("new", "my bot.py", cwd=tmp_path)
         assert run.returncode == 0, run.stderr
         lines = map(shlex.split, re.findall(r"^  (.*?)   +\S", run.stdout, re.MULTILINE))

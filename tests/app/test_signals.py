@@ -32,7 +32,7 @@ BOTH = pytest.mark.parametrize(
 )
 
 
-def started(*arguments, cwd=None, options=()):
+def start_ttt(*arguments, cwd=None, options=()):
     return subprocess.Popen(
         [sys.executable, *options, COMMAND, *map(str, arguments)],
         stdin=subprocess.DEVNULL,
@@ -44,8 +44,8 @@ def started(*arguments, cwd=None, options=()):
     )
 
 
-def until(stream, pattern):
-    """Read lines until one has this pattern."""
+def read_until(stream, pattern):
+    """Read lines until one matches this pattern."""
     lines = []
     for line in stream:
         lines.append(line)
@@ -54,9 +54,9 @@ def until(stream, pattern):
     raise AssertionError("".join(lines))
 
 
-def test_ctrl_c_while_the_libraries_are_imported_ends_in_one_line():
-    with started("agents", options=["-X", "importtime"]) as run:
-        until(run.stderr, r"\bnumpy\b")
+def test_ctrl_c_during_imports_ends_in_one_line():
+    with start_ttt("agents", options=["-X", "importtime"]) as run:
+        read_until(run.stderr, r"\bnumpy\b")
         run.send_signal(signal.SIGINT)
         out, err = run.communicate()
     assert run.returncode == 130 and not out
@@ -69,9 +69,9 @@ def test_ctrl_c_while_the_libraries_are_imported_ends_in_one_line():
     [f"certify {SLOW}", slow(f"bench {SLOW} random"), slow(f"certify {SLOW} random")],
     ids=["certify", "bench", "certify two"],
 )
-def test_a_signal_while_a_command_computes_ends_it_in_one_line(command, number, word):
-    with started(*command.split(), "--verbose") as run:
-        until(run.stderr, " of ")
+def test_signal_during_computation_ends_in_one_line(command, number, word):
+    with start_ttt(*command.split(), "--verbose") as run:
+        read_until(run.stderr, " of ")
         run.send_signal(number)
         out, err = run.communicate()
     assert run.returncode == 128 + number and not out and "Traceback" not in err
@@ -80,9 +80,9 @@ def test_a_signal_while_a_command_computes_ends_it_in_one_line(command, number, 
 
 @BOTH
 @pytest.mark.slow
-def test_a_search_that_a_signal_ends_says_what_is_proved(number, word):
-    with started("solve", "--game", "qubic-v0", "--verbose") as run:
-        until(run.stderr, "nodes")
+def test_interrupted_search_reports_proved_bounds(number, word):
+    with start_ttt("solve", "--game", "qubic-v0", "--verbose") as run:
+        read_until(run.stderr, "nodes")
         run.send_signal(number)
         out, err = run.communicate()
     assert run.returncode == 128 + number and err.splitlines()[-1] == f"ttt: {word}"
@@ -91,11 +91,11 @@ def test_a_search_that_a_signal_ends_says_what_is_proved(number, word):
 
 @BOTH
 @pytest.mark.slow
-def test_a_training_that_a_signal_ends_says_where_it_saved_and_how_to_resume(number, word, tmp_path):
+def test_interrupted_training_reports_saved_model_and_how_to_resume(number, word, tmp_path):
     arguments = "train q-learning --steps 100000000 --until budget --out q.npz --game mnk-v0:m=3,n=2,k=2"
-    with started(*arguments.split(), "--verbose", cwd=tmp_path) as run:
-        for _ in range(2):  # what the first one found is written before the second
-            until(run.stderr, r" s +[\d,]+ steps")
+    with start_ttt(*arguments.split(), "--verbose", cwd=tmp_path) as run:
+        for _ in range(2):  # the first model is saved before the second line
+            read_until(run.stderr, r" s +[\d,]+ steps")
         run.send_signal(number)
         out, err = run.communicate()
     assert run.returncode == 128 + number and not out and "Traceback" not in err
@@ -109,7 +109,7 @@ def test_a_training_that_a_signal_ends_says_where_it_saved_and_how_to_resume(num
 
 @BOTH
 @pytest.mark.parametrize("command", [slow("tournament"), "certify"])
-def test_a_signal_leaves_no_bot_behind(command, number, word, tmp_path):
+def test_signal_leaves_no_bot_running(command, number, word, tmp_path):
     (tmp_path / "bot.py").write_text(BOT)
     os.mkfifo(tmp_path / "alive")
     program = f"{sys.executable} -S bot.py"
@@ -119,10 +119,10 @@ def test_a_signal_leaves_no_bot_behind(command, number, word, tmp_path):
         '[[entry]]\nname = "random"\nspec = "random"\n'
     )
     arguments = ["class.toml"] if command == "tournament" else ["--command", program, "--timeout", "600"]
-    with started(command, *arguments, cwd=tmp_path) as run, open(tmp_path / "alive") as alive:
+    with start_ttt(command, *arguments, cwd=tmp_path) as run, open(tmp_path / "alive") as alive:
         assert alive.readline() == "asked\n"
         run.send_signal(number)
-        assert alive.read() == ""  # nobody can write any more
+        assert alive.read() == ""  # no process can write any more
         _, err = run.communicate()
     assert run.returncode == 128 + number and "Traceback" not in err
     assert err.splitlines()[-1].startswith(f"ttt: {word}: ")
@@ -132,20 +132,20 @@ def test_a_signal_leaves_no_bot_behind(command, number, word, tmp_path):
 
 @BOTH
 @pytest.mark.slow
-def test_a_signal_ends_the_web_app(number, word, tmp_path):
-    with started("web", "--port", "0", options=["-u"], cwd=tmp_path) as run:
-        until(run.stdout, "Play at http")
+def test_signal_ends_web_app(number, word, tmp_path):
+    with start_ttt("web", "--port", "0", options=["-u"], cwd=tmp_path) as run:
+        read_until(run.stdout, "Play at http")
         run.send_signal(number)
         _, err = run.communicate()
     assert run.returncode == 128 + number and err == f"ttt: {word}\n"
 
 
 @pytest.mark.slow
-def test_help_and_prompts_survive_python_that_drops_docstrings(tmp_path):
+def test_help_and_prompts_survive_missing_docstrings(tmp_path):
     for arguments in ("-h", "certify -h", "agents mcts", "play minimax"):
         texts = []
         for options in ([], ["-OO"]):
-            with started(*arguments.split(), options=options, cwd=tmp_path) as run:
+            with start_ttt(*arguments.split(), options=options, cwd=tmp_path) as run:
                 texts.append(run.communicate())
             assert run.returncode == 0, texts
         assert texts[0] == texts[1]

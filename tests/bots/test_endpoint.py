@@ -1,4 +1,4 @@
-"""The responses of a chat endpoint: a table of answers, of losing answers, of accidents and of refusals."""
+"""The responses of a chat endpoint: tables of answers, losing answers, failures and refusals."""
 
 import json
 import socket
@@ -29,34 +29,34 @@ def body(content: object, status: int = 200, **headers: str) -> Fault:
     return lambda exchange: exchange.send(status, content, **headers)
 
 
-def says(**message: Any) -> Fault:
+def reply_with(**message: Any) -> Fault:
     return body(completion(**message))
 
 
-def choosing(**choice: object) -> Fault:
+def reply_choice(**choice: object) -> Fault:
     return body({"choices": [choice]})
 
 
-def drop(exchange: Exchange) -> None:
+def drop_connection(exchange: Exchange) -> None:
     exchange.connection.shutdown(socket.SHUT_RDWR)
 
 
-def cut(exchange: Exchange) -> None:
+def cut_reply(exchange: Exchange) -> None:
     exchange.send_response(200)
     exchange.send_header("Content-Length", "1000")
     exchange.end_headers()
     exchange.wfile.write(json.dumps(completion(content="[4]")).encode())
     exchange.wfile.flush()
-    drop(exchange)
+    drop_connection(exchange)
 
 
-def no_http(exchange: Exchange) -> None:
+def reply_without_http(exchange: Exchange) -> None:
     exchange.wfile.write(b"SSH-2.0-OpenSSH_9.6\r\n")
-    drop(exchange)
+    drop_connection(exchange)
 
 
-def drip(first: bytes) -> Callable[[Exchange], None]:
-    """Sends a part at once and then a byte from time to time, in the headers or in the body, for ever."""
+def drip_after(first: bytes) -> Callable[[Exchange], None]:
+    """Send a part at once, then a byte from time to time, in the headers or in the body, for ever."""
 
     def send(exchange: Exchange) -> None:
         try:
@@ -72,14 +72,14 @@ def drip(first: bytes) -> Callable[[Exchange], None]:
 
 HEADERS = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
-# Replies in the forms that servers of models give them, and what becomes of each in the position MIDDLE.
+# Replies in the forms in which model servers give them, and the outcome of each in the position MIDDLE.
 REPLIES = json.loads(Path(__file__).with_name("endpoint_replies.json").read_text("utf-8"))
 ANSWERS: dict[str, Fault] = {
     "fields that nobody knows": body({"service_tier": [], "x": {}, **completion(content="[4]")}),
-    "no field but those that are needed": choosing(message={"content": "[4]"}),
+    "no field but those that are needed": reply_choice(message={"content": "[4]"}),
     "UTF-16": body(json.dumps(completion(content="[4]")).encode("utf-16")),
 }
-ACCIDENTS: dict[str, Fault] = {
+FAILURES: dict[str, Fault] = {
     "empty": body(b""),
     "HTML": body(b"<html><body>Bad gateway</body></html>"),
     "cut JSON": body(json.dumps(completion(content="[4]")).encode()[:-9]),
@@ -94,16 +94,16 @@ ACCIDENTS: dict[str, Fault] = {
     "choices are null": body({"choices": None}),
     "choices are an object": body({"choices": {"0": {"message": {"content": "[4]"}}}}),
     "choice is a text": body({"choices": ["[4]"]}),
-    "choice is empty": choosing(),
-    "message is a text": choosing(message="[4]"),
-    "message is empty": choosing(message={}),
-    "content is a number": says(content=4),
-    "content is NaN": says(content=float("nan")),
-    "content is true": says(content=True),
-    "content is an object": says(content={"text": "[4]"}),
-    "part is a number": says(content=[4]),
-    "part has no text": says(content=[{"type": "text"}]),
-    "part has no kind": says(content=[{"text": "[4]"}]),
+    "choice is empty": reply_choice(),
+    "message is a text": reply_choice(message="[4]"),
+    "message is empty": reply_choice(message={}),
+    "content is a number": reply_with(content=4),
+    "content is NaN": reply_with(content=float("nan")),
+    "content is true": reply_with(content=True),
+    "content is an object": reply_with(content={"text": "[4]"}),
+    "part is a number": reply_with(content=[4]),
+    "part has no text": reply_with(content=[{"type": "text"}]),
+    "part has no kind": reply_with(content=[{"text": "[4]"}]),
     "failed half-way": body(completion("error", content="[4")),
     "error in a body": body({"error": {"message": "overloaded", "code": 503}}),
     "error in a text": body({"error": "overloaded"}),
@@ -115,12 +115,12 @@ ACCIDENTS: dict[str, Fault] = {
     "error": (500, "oh"),
     "bad gateway": body(b"<html>", 502),
     "overloaded": (529, "overloaded"),
-    "dropped": drop,
-    "cut": cut,
-    "no HTTP": no_http,
+    "dropped": drop_connection,
+    "cut": cut_reply,
+    "no HTTP": reply_without_http,
     "bad compression": body(b"no gzip", Content_Encoding="gzip"),
-    "drips headers": drip(HEADERS),
-    "drips its body": drip(HEADERS + b'\r\n{"choices": ['),
+    "drips headers": drip_after(HEADERS),
+    "drips its body": drip_after(HEADERS + b'\r\n{"choices": ['),
 }
 REFUSALS: dict[str, tuple[Fault, str]] = {
     "no right": ((401, "wrong key"), "wrong key"),
@@ -141,7 +141,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[tuple[Endpoint, ChatAgent]]:
-    """A model that is asked by all tests of the tables: to make one takes longer than its answer."""
+    """A model that all tests of the tables share: creating one takes longer than its answer."""
     with pytest.MonkeyPatch.context() as patch, serving(patch) as server:
         with ChatAgent(TICTACTOE, server.url, "perfect", timeout=5, retries=1) as agent:
             yield server, agent
@@ -149,14 +149,14 @@ def shared() -> Iterator[tuple[Endpoint, ChatAgent]]:
 
 @pytest.fixture
 def endpoint(shared: tuple[Endpoint, ChatAgent]) -> Endpoint:
-    """The endpoint of `shared`, which has been asked nothing yet and answers as it should."""
+    """The endpoint of `shared`, reset: without requests or faults."""
     server, _ = shared
     server.faults, server.lasting, server.requests = [], None, []
     return server
 
 
 @pytest.mark.slow
-def test_a_reply_that_was_cut_off_is_asked_for_once_more_with_twice_the_tokens(endpoint: Endpoint) -> None:
+def test_truncated_reply_is_requested_again_with_doubled_tokens(endpoint: Endpoint) -> None:
     cut_off = body(completion("length", content="[4]\nThis is"))
     with ChatAgent(TICTACTOE, endpoint.url, "perfect", max_tokens=50) as model:
         endpoint.faults = [cut_off, None]
@@ -177,33 +177,33 @@ def model(shared: tuple[Endpoint, ChatAgent]) -> ChatAgent:
 
 
 @pytest.mark.parametrize("fault", ANSWERS.values(), ids=ANSWERS)
-def test_answers(endpoint: Endpoint, model: ChatAgent, fault: Fault) -> None:
+def test_valid_responses_are_read(endpoint: Endpoint, model: ChatAgent, fault: Fault) -> None:
     endpoint.faults = [fault]
     answer = model.answer(MIDDLE)
     assert (answer.cell, answer.outcome) == (4, "played") and len(endpoint.requests) == 1
 
 
 @pytest.mark.parametrize("recorded", REPLIES, ids=[each["about"] for each in REPLIES])
-def test_what_becomes_of_a_reply(
+def test_outcome_of_recorded_reply(
     recorded: dict[str, Any], endpoint: Endpoint, model: ChatAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`becomes` is the cell, or the reason why there is none; one that was cut off is asked for again."""
+    """`becomes` is the cell, or the reason why there is none; a truncated reply is requested again."""
     monkeypatch.setattr(model, "answer_format", AnswerFormat(recorded.get("answer", "[{cell}]")))
-    endpoint.faults = [choosing(**recorded["choice"])]
-    becomes, said = recorded["becomes"], recorded.get("said")
-    if becomes == "cut off":
+    endpoint.faults = [reply_choice(**recorded["choice"])]
+    outcome, reply = recorded["becomes"], recorded.get("said")
+    if outcome == "cut off":
         endpoint.faults *= 2
         with pytest.raises(NoVerdictError, match="the reply was"):
             model.answer(MIDDLE)
         assert len(endpoint.requests) == 2
         return
     answer = model.answer(MIDDLE)
-    assert len(endpoint.requests) == 1 and (said is None or answer.reply == said)
-    assert answer[:2] == ((becomes, "played") if isinstance(becomes, int) else (None, becomes))
+    assert len(endpoint.requests) == 1 and (reply is None or answer.reply == reply)
+    assert answer[:2] == ((outcome, "played") if isinstance(outcome, int) else (None, outcome))
 
 
-@pytest.mark.parametrize("fault", ACCIDENTS.values(), ids=ACCIDENTS)
-def test_accidents_are_asked_again_and_never_lose(
+@pytest.mark.parametrize("fault", FAILURES.values(), ids=FAILURES)
+def test_failures_are_retried_and_never_lose(
     endpoint: Endpoint, model: ChatAgent, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "drip" in getattr(fault, "__qualname__", ""):
@@ -218,28 +218,31 @@ def test_accidents_are_asked_again_and_never_lose(
 
 
 @pytest.mark.slow
-def test_a_certificate_goes_on_after_accidents(endpoint: Endpoint, tmp_path: Path) -> None:
-    """Every fault of the table but the slow ones, once after each question of the beginning."""
-    quick = [fault for name, fault in ACCIDENTS.items() if "drip" not in name]
+def test_certificate_resumes_after_failures(endpoint: Endpoint, tmp_path: Path) -> None:
+    """Every fault of the table except the slow ones, one after each of the first questions."""
+    quick = [fault for name, fault in FAILURES.items() if "drip" not in name]
     answers = tmp_path / "answers.jsonl"
-    with ChatAgent(TICTACTOE, endpoint.url, "echo", retries=0) as model:  # which asks for the centre always
-        for number, accident in enumerate(quick, 1):
-            n_before = min(number - 1, 20) + 1  # those that are asked again, and a new one
-            endpoint.faults = [*[None] * n_before, accident]
+    with ChatAgent(TICTACTOE, endpoint.url, "echo", retries=0) as model:  # it always plays the centre
+        for number, failure in enumerate(quick, 1):
+            n_before = min(number - 1, 20) + 1  # the repeated questions, and a new one
+            endpoint.faults = [*[None] * n_before, failure]
             with pytest.raises(NoVerdictError):
                 ttt_env.certify(model, answers=answers)
-            kept = [json.loads(line) for line in answers.read_text().splitlines()[1:]]
-            assert len(kept) == number and {each["outcome"] for each in kept} <= {"played", "taken"}
+            saved = [json.loads(line) for line in answers.read_text().splitlines()[1:]]
+            assert len(saved) == number and {each["outcome"] for each in saved} <= {"played", "taken"}
         certificate = ttt_env.certify(model, answers=answers, workers=4)
-    due = ttt_env.certify(PromptAgent(TICTACTOE, lambda prompt: "[4]"))
-    assert certificate.n_queries == due.n_queries > len(quick) and certificate.refutations == due.refutations
+    expected = ttt_env.certify(PromptAgent(TICTACTOE, lambda prompt: "[4]"))
+    assert (
+        certificate.n_queries == expected.n_queries > len(quick)
+        and certificate.refutations == expected.refutations
+    )
     assert {lost.outcome for lost in certificate.forfeits} == {"taken"}
-    again = sum(min(number, 20) for number in range(len(quick) + 1))  # kept answers, in each run
+    again = sum(min(number, 20) for number in range(len(quick) + 1))  # saved answers, in each run
     assert len(endpoint.requests) == certificate.n_queries + len(quick) + again
 
 
-def test_a_queue_that_turns_away_two_requests_of_three_loses_nothing(endpoint: Endpoint) -> None:
-    full = ACCIDENTS["queue with a pause"]
+def test_queue_that_rejects_two_of_three_requests_loses_nothing(endpoint: Endpoint) -> None:
+    full = FAILURES["queue with a pause"]
     endpoint.faults = [full, full, None] * 2000
     with ChatAgent(TICTACTOE, endpoint.url, "perfect", retries=2) as model:
         record = ttt_env.play_game(model, "minimax", rng=0)
@@ -247,21 +250,21 @@ def test_a_queue_that_turns_away_two_requests_of_three_loses_nothing(endpoint: E
 
 
 @pytest.mark.parametrize(("fault", "message"), REFUSALS.values(), ids=REFUSALS)
-def test_refusals_end_it_at_once(
+def test_refusals_stop_at_once(
     endpoint: Endpoint, model: ChatAgent, fault: Fault, message: str, tmp_path: Path
 ) -> None:
     endpoint.faults = [None, fault]
     with pytest.raises(PlayerError, match=f"cannot be asked: .*{message}") as caught:
         ttt_env.certify(model, answers=tmp_path / "answers.jsonl")
-    told = "".join(traceback.format_exception(caught.value))
-    assert len(endpoint.requests) == 2 and KEY not in told and "when it was asked in" in told
+    text = "".join(traceback.format_exception(caught.value))
+    assert len(endpoint.requests) == 2 and KEY not in text and "when it was asked in" in text
     assert len((tmp_path / "answers.jsonl").read_text().splitlines()) == 2
 
 
 @pytest.mark.parametrize(
     "pause", ["3600", format_datetime(datetime.now(UTC) + timedelta(days=9), usegmt=True)], ids=["s", "date"]
 )
-def test_a_pause_that_is_too_long_is_not_waited_for(endpoint: Endpoint, pause: str) -> None:
+def test_too_long_pause_is_not_waited_for(endpoint: Endpoint, pause: str) -> None:
     endpoint.lasting = body({"error": "full"}, 429, Retry_After=pause)
     with (
         ChatAgent(TICTACTOE, endpoint.url, "perfect") as model,
@@ -271,12 +274,12 @@ def test_a_pause_that_is_too_long_is_not_waited_for(endpoint: Endpoint, pause: s
 
 
 @pytest.mark.parametrize("pause", ["-1", "nan", "inf", "1e400", "soon", "", "Mon, 99 Foo"])
-def test_pauses_that_are_none_are_passed_over(endpoint: Endpoint, model: ChatAgent, pause: str) -> None:
+def test_invalid_pauses_are_ignored(endpoint: Endpoint, model: ChatAgent, pause: str) -> None:
     endpoint.faults = [body({"error": "full"}, 503, Retry_After=pause)]
     assert model.answer(MIDDLE).outcome == "played"
 
 
-def test_endless_replies_are_not_kept(
+def test_endless_replies_are_not_buffered(
     endpoint: Endpoint, model: ChatAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(endpoints, "LONGEST_REPLY", 10_000)
@@ -285,9 +288,9 @@ def test_endless_replies_are_not_kept(
         model.answer(MIDDLE)
 
 
-def test_who_waits_when_it_is_closed_is_told(endpoint: Endpoint) -> None:
+def test_closing_model_fails_pending_question(endpoint: Endpoint) -> None:
     model = ChatAgent(TICTACTOE, endpoint.url, "perfect", retries=0)
-    endpoint.lasting = lambda exchange: (model.close(), drop(exchange))[1]
+    endpoint.lasting = lambda exchange: (model.close(), drop_connection(exchange))[1]
     with pytest.raises(PlayerError, match="is closed"):
         model.answer(MIDDLE)
     with pytest.raises(PlayerError, match="is closed"):

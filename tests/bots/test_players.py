@@ -1,4 +1,4 @@
-"""Players that are asked from outside: functions of prompts, programs, and models behind an endpoint."""
+"""External players: functions of prompts, programs, and models behind an endpoint."""
 
 import json
 import os
@@ -21,7 +21,7 @@ import pytest
 import ttt_env
 from tests.support import scripted_models
 from tests.support.endpoint import KEY, Endpoint
-from tests.support.faults import end
+from tests.support.faults import have_ended
 from tests.support.games import TICTACTOE
 from tests.support.marks import slow
 from tests.support.running import ttt
@@ -55,7 +55,7 @@ def program(name: str, *files: Path) -> list[str]:
     ],
 )
 @pytest.mark.slow
-def test_models_get_the_certificate_they_deserve(name: str, unbeatable: bool, outcomes: set[str]) -> None:
+def test_models_get_correct_certificates(name: str, unbeatable: bool, outcomes: set[str]) -> None:
     """As functions of prompts, and as programs."""
     certificate = ttt_env.certify(PromptAgent(TICTACTOE, MODELS[name]))
     assert certificate.unbeatable is unbeatable
@@ -69,7 +69,7 @@ def test_models_get_the_certificate_they_deserve(name: str, unbeatable: bool, ou
 
 
 class TestPromptAgent:
-    def test_asks_each_position_once(self) -> None:
+    def test_queries_each_position_once(self) -> None:
         prompts: Counter[str] = Counter()
 
         def counting(prompt: str) -> str:
@@ -80,17 +80,17 @@ class TestPromptAgent:
         assert certificate.unbeatable and certificate.n_queries == len(prompts) <= 850
         assert set(prompts.values()) == {1}
 
-    def test_is_shown_what_an_episode_shows(self) -> None:
-        told: list[str] = []
+    def test_prompt_equals_prompt_of_episode(self) -> None:
+        prompts: list[str] = []
         agent = PromptAgent(
-            "tictactoe-v0", lambda prompt: told.append(prompt) or "<3>", board="line", answer="<{cell}>"
+            "tictactoe-v0", lambda prompt: prompts.append(prompt) or "<3>", board="line", answer="<{cell}>"
         )
         assert agent.answer(MIDDLE) == (3, "played", "<3>")
         env = TextEnv(board="line", answer="<{cell}>")
-        assert told == [env.reset(position=MIDDLE, play_as="X")]
+        assert prompts == [env.reset(position=MIDDLE, play_as="X")]
 
     @pytest.mark.parametrize(
-        ("reply", "cell", "outcome", "said"),
+        ("reply", "cell", "outcome", "quoted"),
         [
             ("The centre [4]!", 4, "played", "The centre [4]!"),
             ("[0]", None, "taken", "[0]"),
@@ -104,10 +104,10 @@ class TestPromptAgent:
         ],
         ids=["free", "taken", "none", "two", "empty", "long", "surrogate", "None", "int"],
     )
-    def test_reads_replies(self, reply: Any, cell: int | None, outcome: str, said: str) -> None:
-        assert PromptAgent(TICTACTOE, lambda prompt: reply).answer(MIDDLE) == (cell, outcome, said)
+    def test_replies_are_parsed(self, reply: Any, cell: int | None, outcome: str, quoted: str) -> None:
+        assert PromptAgent(TICTACTOE, lambda prompt: reply).answer(MIDDLE) == (cell, outcome, quoted)
 
-    def test_whatever_is_replied_can_be_kept(self, tmp_path: Path) -> None:
+    def test_any_reply_can_be_saved(self, tmp_path: Path) -> None:
         certificate = ttt_env.certify(PromptAgent(TICTACTOE, lambda prompt: "\ud800\x00\x1b[2J\u202e日本"))
         certificate.save(tmp_path / "c.json")
         assert ttt_env.Certificate.load(tmp_path / "c.json") == certificate
@@ -115,7 +115,7 @@ class TestPromptAgent:
         for text in (str(certificate), refutation_text(certificate), card):
             assert not set(text.encode().decode()) & set("\x00\x1b\u202e")
 
-    def test_an_error_of_the_function_is_raised(self) -> None:
+    def test_error_of_function_is_raised(self) -> None:
         def failing(prompt: str) -> str:
             raise KeyError("weights")
 
@@ -124,14 +124,14 @@ class TestPromptAgent:
         assert caught.value.__notes__ == ["when it was asked in XO./.../... of tictactoe-v0"]
 
     @pytest.mark.parametrize(
-        "accident", [TimeoutError("slow"), ConnectionResetError(), MemoryError()], ids=repr
+        "failure", [TimeoutError("slow"), ConnectionResetError(), MemoryError()], ids=repr
     )
-    def test_an_accident_is_no_answer(self, accident: Exception, tmp_path: Path) -> None:
-        """Also where a library has wrapped it."""
+    def test_failure_is_not_an_answer(self, failure: Exception, tmp_path: Path) -> None:
+        """Also if a library has wrapped it."""
 
         def cut_off(prompt: str) -> str:
             try:
-                raise accident
+                raise failure
             except Exception as error:
                 raise RuntimeError("the library gave up") from error
 
@@ -147,7 +147,7 @@ class TestPromptAgent:
 
 
 class TestChatAgent:
-    def test_sends_what_it_is_told(self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_request_holds_settings(self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("OPENAI_API_KEY")
         monkeypatch.setenv("MY_KEY", "another")
         settings: dict[str, Any] = {"temperature": 0.5, "max_tokens": 99, "system": "Be brief."}
@@ -172,7 +172,7 @@ class TestChatAgent:
                 names.append(other.identity)
         assert len(set(names)) == 5
 
-    def test_several_questions_at_once(self, endpoint: Endpoint) -> None:
+    def test_concurrent_questions(self, endpoint: Endpoint) -> None:
         endpoint.barrier = threading.Barrier(4, timeout=20)  # passed only by four requests at the same time
         with ChatAgent(TICTACTOE, endpoint.url, "rubbish", retries=0) as agent:
             positions = [TICTACTOE.start.play(0).play(cell) for cell in (1, 2, 3, 4)]
@@ -183,7 +183,7 @@ class TestChatAgent:
                 thread.join(30)
         assert not endpoint.barrier.broken and len(endpoint.requests) == 4
 
-    def test_refused_connections_and_late_replies(self, endpoint: Endpoint) -> None:
+    def test_refused_connection_and_late_reply_give_no_verdict(self, endpoint: Endpoint) -> None:
         with (
             ChatAgent(TICTACTOE, "http://127.0.0.1:1/v1", "perfect", retries=0) as agent,
             pytest.raises(
@@ -198,7 +198,7 @@ class TestChatAgent:
                 agent.answer(MIDDLE)
             endpoint.barrier.abort()
 
-    def test_the_key_is_nowhere(self, endpoint: Endpoint, tmp_path: Path) -> None:
+    def test_key_appears_in_no_text_or_file(self, endpoint: Endpoint, tmp_path: Path) -> None:
         with ChatAgent(TICTACTOE, endpoint.url, "echo") as agent:
             certificate = ttt_env.certify(agent, answers=tmp_path / "a.jsonl")
             texts = [repr(agent), str(agent), agent.identity, str(certificate), refutation_text(certificate)]
@@ -219,7 +219,7 @@ class TestChatAgent:
         ],
         ids=["text", "JSON", "repr in JSON", "JSON in repr"],
     )
-    def test_no_part_of_the_key_is_told_by_an_error(
+    def test_errors_show_no_part_of_key(
         self, endpoint: Endpoint, key: str, status: int, body: Callable[[str], bytes], monkeypatch: Any
     ) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", key.replace("é", "e"))
@@ -227,23 +227,25 @@ class TestChatAgent:
         with ChatAgent(TICTACTOE, endpoint.url, "echo", retries=0) as agent:
             with pytest.raises((NoVerdictError, PlayerError)) as caught:
                 agent.answer(MIDDLE)
-        told = str(caught.value)
-        assert "[key]" in told and not any(key[at : at + 6] in told for at in range(len(key) - 5))
+        text = str(caught.value)
+        assert "[key]" in text and not any(key[at : at + 6] in text for at in range(len(key) - 5))
 
     @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # of newer Pythons
-    def test_a_forked_process_asks_by_a_thread_of_its_own(self, endpoint: Endpoint) -> None:
+    def test_forked_process_uses_its_own_thread(self, endpoint: Endpoint) -> None:
         with ChatAgent(TICTACTOE, endpoint.url, "perfect") as agent:
             cell = agent.answer(MIDDLE).cell
             child = os.fork()
             if child == 0:
-                signal.alarm(60)  # ends it, should it wait for a thread that it does not have
+                signal.alarm(60)  # ends the child if it waits for a thread that it does not have
                 try:
                     os._exit(agent.answer(MIDDLE).cell != cell)
                 finally:
                     os._exit(2)
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
-    def test_without_a_key(self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_key_is_reported_only_on_refusal(
+        self, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.delenv("OPENAI_API_KEY")
         endpoint.faults = [(401, "who are you")]
         with ChatAgent(TICTACTOE, endpoint.url, "perfect") as agent:
@@ -263,7 +265,7 @@ class TestChatAgent:
             ChatAgent(TICTACTOE, url, "perfect")
         assert KEY not in "".join(traceback.format_exception(caught.value))
 
-    def test_without_the_library(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_library_names_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "openai", None)
         with pytest.raises(ImportError, match=r'the extra "llm": .*pip install "\.\[llm\]"'):
             ChatAgent(TICTACTOE, "http://127.0.0.1/v1", "perfect")
@@ -275,37 +277,37 @@ class TestChatAgent:
 
 
 class TestRefutationText:
-    def test_of_a_lost_game(self) -> None:
+    def test_text_of_lost_game(self) -> None:
         model = PromptAgent(TICTACTOE, MODELS["memoriser"])
         certificate = ttt_env.certify(model)
         assert not certificate.unbeatable and certificate.worst_case == {"X": -1, "O": -1}
         text, record = refutation_text(certificate), certificate.shortest_refutation
         assert record is not None and record.is_over
-        solution, shown = ttt_env.solve(TICTACTOE), 0
+        solution, n_shown = ttt_env.solve(TICTACTOE), 0
         seat = "X" if certificate.refutations["X"] is record else "O"
         for position, cell in zip(record.positions(), record.cells, strict=False):
             assert position.to_move != seat or model.answer(position).cell == cell
             is_wrong = position.to_move == seat and cell not in solution.best_cells(position)
-            shown += is_wrong
+            n_shown += is_wrong
             best = " ".join(map(str, solution.best_cells(position)))
             assert (f"You answered {cell}. With best play the game was a draw" in text) >= is_wrong
             assert (f"Cells that keep the draw: {best}." in text) >= is_wrong
-        assert shown == text.count("You answered ") > 0
+        assert n_shown == text.count("You answered ") > 0
         assert " ".join(map(str, record.cells)) in text and text.endswith("and you have lost.")
 
-    def test_of_wrong_answers(self) -> None:
+    def test_text_of_unreadable_answers(self) -> None:
         rubbish = refutation_text(ttt_env.certify(PromptAgent(TICTACTOE, MODELS["rubbish"])))
         assert (
             "which names no cell in the agreed form" in rubbish and "Cells that keep the draw: 0 1" in rubbish
         )
-        assert "\x1b" not in rubbish and "\x00" not in rubbish  # quoted, not sent
+        assert "\x1b" not in rubbish and "\x00" not in rubbish  # escaped
 
-    def test_of_a_draw_where_a_win_was_due(self) -> None:
+    def test_text_of_draw_in_won_game(self) -> None:
         game = ttt_env.get_game("mnk-v0:m=4,n=1,k=2")  # X wins from one of the two cells in the middle
         winner = ttt_env.solve(game)
 
         def careless(position: Position) -> int:
-            """Plays best, except that it turns a win into a draw where it can."""
+            """Play best, except that a win becomes a draw where possible."""
             values = {cell: -winner.value_of(position.play(cell)) for cell in position.legal_cells}
             wasted = [cell for cell, value in values.items() if value == 0]
             return wasted[0] if max(values.values()) == 1 and wasted else max(values, key=lambda c: values[c])
@@ -315,14 +317,14 @@ class TestRefutationText:
         assert "the game is a win for you when you play X" in text and "your move made it a draw" in text
         assert "Cells that keep the win: " in text
 
-    def test_of_a_perfect_player(self) -> None:
+    def test_text_of_perfect_player(self) -> None:
         text = refutation_text(ttt_env.certify("minimax"))
         assert text.startswith("No game of tictactoe-v0 refutes you.") and "give a part" not in text
 
 
 class TestCommandLine:
     @pytest.mark.slow
-    def test_a_program(self, tmp_path: Path) -> None:
+    def test_certify_program(self, tmp_path: Path) -> None:
         log, command = tmp_path / "log", f"{sys.executable} {PROGRAM} crashing {tmp_path}/log"
         run = ttt("certify", "--command", command, "--workers", "2", cwd=tmp_path)
         assert run.returncode == 1, run.stderr
@@ -332,19 +334,21 @@ class TestCommandLine:
         assert "in 136 of 151 classes of symmetric positions" in run.stdout
         assert "Shortest refutation as X: 0 4, then no legal move (raised: " in run.stdout
         assert list(tmp_path.iterdir()) == [log]
-        asked = log.read_text().splitlines()
-        assert len(set(asked)) == 497 == len(asked)
-        kept = [*("certify", "--command", command, "--json"), "--answers", "kept.jsonl"]
-        facts = json.loads(ttt(*kept, cwd=tmp_path).stdout)
+        queries = log.read_text().splitlines()
+        assert len(set(queries)) == 497 == len(queries)
+        with_answers = [*("certify", "--command", command, "--json"), "--answers", "kept.jsonl"]
+        facts = json.loads(ttt(*with_answers, cwd=tmp_path).stdout)
         assert facts["n_queries"] == 497 and facts["forfeits"][0]["outcome"] == "raised"
         assert facts["refutation_text"].startswith("You can be beaten at tictactoe-v0.")
         n_asked = len(log.read_text().splitlines())
-        again = json.loads(ttt("certify", f"process:{command}", *kept[3:], cwd=tmp_path).stdout)
+        again = json.loads(ttt("certify", f"process:{command}", *with_answers[3:], cwd=tmp_path).stdout)
         assert again.pop("origin").startswith("497 answers from kept.jsonl of ") and facts.pop("origin") == ""
         assert again == facts
-        assert 20 <= len(log.read_text().splitlines()) - n_asked <= 21  # some are asked again, and no others
+        assert (
+            20 <= len(log.read_text().splitlines()) - n_asked <= 21
+        )  # only the consistency checks are asked again
 
-    def test_a_model(self, endpoint: Endpoint, tmp_path: Path) -> None:
+    def test_certify_model(self, endpoint: Endpoint, tmp_path: Path) -> None:
         options = ["--url", endpoint.url, "--model", "org/centre:1", "--temperature", "0", "--workers", "4"]
         with patch.dict(MODELS, {"org/centre:1": lambda prompt: "[4]"}):
             run = ttt("certify", *options, "--answers", "a/b.jsonl", "--out", "c.json", cwd=tmp_path)
@@ -355,7 +359,7 @@ class TestCommandLine:
         texts = [run.stdout, run.stderr, *(path.read_text() for path in tmp_path.rglob("*.json*"))]
         assert len(texts) == 4 and not any(KEY in text for text in texts)
 
-    def test_says_how_far_it_is(self) -> None:
+    def test_progress_shows_rate_and_remaining_positions(self) -> None:
         line = ProgressLine("certify it")
         say = _progress_reporter(PromptAgent(TICTACTOE, MODELS["perfect"]), line)
         time.sleep(0.01)
@@ -363,14 +367,14 @@ class TestCommandLine:
         rate = float(line.text.split("answers, ")[1].split("/s")[0])
         assert 0 < rate <= 100 and line.text.endswith("at most 499 left")
 
-    def test_an_endpoint_that_refuses(self, endpoint: Endpoint, tmp_path: Path) -> None:
+    def test_refusing_endpoint_is_reported(self, endpoint: Endpoint, tmp_path: Path) -> None:
         endpoint.faults = [(401, "wrong key")]
         run = ttt("certify", "--url", endpoint.url, "--model", "greedy", cwd=tmp_path)
         assert run.returncode == 2 and "wrong key" in run.stderr and "when it was asked in" in run.stderr
         assert KEY not in run.stdout + run.stderr and "Traceback" not in run.stderr
 
     @pytest.mark.parametrize(
-        ("arguments", "words"),
+        ("arguments", "message"),
         [
             ([], "name an agent"),
             (["minimax", "--command", "sh"], "give agents, a --command or a --url: one of these"),
@@ -386,14 +390,16 @@ class TestCommandLine:
             (["--command", "no-such-program"], "no-such-program"),
         ],
     )
-    def test_orders_that_do_not_fit(self, arguments: list[str], words: str, tmp_path: Path) -> None:
+    def test_conflicting_options_are_refused(
+        self, arguments: list[str], message: str, tmp_path: Path
+    ) -> None:
         run = ttt("certify", *arguments, cwd=tmp_path)
-        assert run.returncode == 2 and words in run.stderr and not run.stdout and KEY not in run.stderr
+        assert run.returncode == 2 and message in run.stderr and not run.stdout and KEY not in run.stderr
         assert not list(tmp_path.iterdir())
 
     @pytest.mark.slow
     @pytest.mark.parametrize("kills", [1, 10])
-    def test_a_run_that_is_killed_goes_on(self, kills: int, tmp_path: Path) -> None:
+    def test_killed_run_resumes(self, kills: int, tmp_path: Path) -> None:
         log, rng = tmp_path / "log", np.random.default_rng(kills)
         log.touch()
         command = f"{sys.executable} {PROGRAM} slow {log}"
@@ -414,7 +420,7 @@ class TestCommandLine:
         assert len(set(log.read_text().splitlines())) == len(answers_in(tmp_path)) == 507
 
     @pytest.mark.parametrize("workers", ["1", slow("3")])
-    def test_ctrl_c_ends_the_programs_at_once(self, workers: str, tmp_path: Path) -> None:
+    def test_ctrl_c_stops_programs_at_once(self, workers: str, tmp_path: Path) -> None:
         pids = tmp_path / "pids"
         pids.touch()
         (tmp_path / "bot.sh").write_text(f"echo $$ >> {pids}; sleep 1000")
@@ -424,12 +430,12 @@ class TestCommandLine:
                 assert process.poll() is None
                 time.sleep(0.002)
             process.send_signal(signal.SIGINT)
-            _, told = process.communicate(timeout=50)
-        assert process.returncode == 130 and b"interrupted" in told
-        assert end(pids.read_text())
+            _, err = process.communicate(timeout=50)
+        assert process.returncode == 130 and b"interrupted" in err
+        assert have_ended(pids.read_text())
 
 
 def answers_in(folder: Path) -> set[str]:
-    """The positions whose answers are kept, whole lines only."""
+    """The positions with saved answers, from complete lines only."""
     lines = [line for file in folder.glob("models/*") for line in file.read_bytes().split(b"\n")[1:-1]]
     return {json.loads(line)["position"] for line in lines}

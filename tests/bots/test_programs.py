@@ -1,4 +1,4 @@
-"""Programs as players: one question, one id; an accident is not an answer; what a bot itself does is."""
+"""Programs as players: every question has an id, and failures of a process are not answers of the bot."""
 
 import contextlib
 import copy
@@ -54,15 +54,15 @@ for line in sys.stdin:
 
 
 def bot(body: str, folder: Path, before: str = "", after: str = "", **settings: Any) -> CommandAgent:
-    """A bot that runs these lines for each question, before the first one and after the last one."""
+    """A bot that runs these lines for each question, before the first question and after the last one."""
     lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
     command = [sys.executable, "-I", "-S", "-c", f"{before}\n{BOT}{lines}{after}\n"]
     return CommandAgent(GAME, command, folder=folder, **settings)
 
 
 @pytest.fixture
-def patience(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time of a bot is up when it has said all that it says, and `hang()`s, on a slow machine, too."""
+def timeout_on_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bot times out once it has printed everything and calls `hang()`, on slow machines, too."""
 
     class Answers(SimpleQueue[Any]):
         def get(self, block: bool = True, timeout: float | None = None) -> Any:
@@ -70,13 +70,13 @@ def patience(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 with contextlib.suppress(Empty):
                     return super().get(timeout=0.01)
             (tmp_path / "hangs").unlink()
-            return super().get(timeout=0.3)  # for what it said to be read
+            return super().get(timeout=0.3)  # so that its output is read
 
     monkeypatch.setattr(process, "SimpleQueue", Answers)
 
 
 def n_running(pids: str) -> int:
-    """How many of these processes run; they are given some time to end."""
+    """How many of these processes still run after some time to end."""
     left = [int(pid) for pid in pids.split()]
     for _ in range(500):
         left = [pid for pid in left if Path(f"/proc/{pid}/stat").exists() and is_alive(pid)]
@@ -93,14 +93,14 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-class TestOneQuestionOneId:
+class TestProtocol:
     @pytest.mark.parametrize(
         "body",
         [
             "say(answer)",
-            "say('thinking')\nsay({'cell': 8})\nsay('')\nsay(answer)",  # output of its own
+            "say('thinking')\nsay({'cell': 8})\nsay('')\nsay(answer)",  # its own output
             "say({'id': asked['id'] - 1, 'cell': 8})\nsay(answer)\nsay(answer)",  # late, and twice
-            "say(answer)\nsay(dict(answer, cell=8))",  # the first one counts
+            "say(answer)\nsay(dict(answer, cell=8))",  # the first answer counts
             "os.write(1, b'x' * 200_000 + b'\\n')\nsay(answer)",
             "os.write(2, b'x' * 2_000_000)\nsay(answer)",
             slow(
@@ -111,14 +111,14 @@ class TestOneQuestionOneId:
             "say({'id': True, 'cell': 8})\nsay({'id': str(asked['id']), 'cell': 8})\nsay([1])\nsay(answer)",
         ],
     )
-    def test_all_other_lines_are_the_bot_s_own(self, body: str, tmp_path: Path) -> None:
+    def test_other_lines_are_ignored(self, body: str, tmp_path: Path) -> None:
         with bot(body, tmp_path, before="print('hello', flush=True)", after="print('bye')") as agent:
-            found = ttt_env.certify(agent)
-            assert found.refutations == ttt_env.certify(lowest).refutations and not found.forfeits
+            certificate = ttt_env.certify(agent)
+            assert certificate.refutations == ttt_env.certify(lowest).refutations and not certificate.forfeits
             assert len(agent._processes) == 1
 
     @pytest.mark.parametrize(
-        ("more", "outcome", "reply"),
+        ("fields", "outcome", "reply"),
         [
             ({"cell": 0}, "taken", "0"),
             ({"cell": 9}, "no cell", "9"),
@@ -131,13 +131,13 @@ class TestOneQuestionOneId:
             ({"raised": "KeyError: 'x'"}, "raised", "KeyError: 'x'"),
         ],
     )
-    def test_an_answer_that_is_no_free_cell_loses(
-        self, more: dict[str, Any], outcome: str, reply: str, tmp_path: Path
+    def test_illegal_answer_loses(
+        self, fields: dict[str, Any], outcome: str, reply: str, tmp_path: Path
     ) -> None:
-        with bot(f"say({{'id': asked['id'], **{more!r}}})", tmp_path) as agent:
+        with bot(f"say({{'id': asked['id'], **{fields!r}}})", tmp_path) as agent:
             assert agent.answer(SECOND) == Answer(None, outcome, reply)  # type: ignore[arg-type]
 
-    def test_the_question_is_as_documented(self, tmp_path: Path) -> None:
+    def test_question_is_as_documented(self, tmp_path: Path) -> None:
         with bot("open('asked', 'a').write(line)\nsay(answer)", tmp_path, timeout=7) as agent:
             agent.answer(SECOND)
             agent.answer(GAME.start)
@@ -149,7 +149,7 @@ class TestOneQuestionOneId:
         }  # fmt: skip
         assert second["id"] == 2 and second["to_move"] == "X"
 
-    def test_one_process_for_each_question_at_a_time(self, tmp_path: Path) -> None:
+    def test_each_process_answers_one_question_at_a_time(self, tmp_path: Path) -> None:
         body = "open('pids', 'a').write(f'{os.getpid()} ')\ntime.sleep(0.002)\nsay(answer)"
         with bot(body, tmp_path) as agent:
             assert ttt_env.certify(agent, workers=3).n_queries == ttt_env.certify(lowest).n_queries
@@ -158,22 +158,22 @@ class TestOneQuestionOneId:
         assert not n_running(pids)
 
 
-ACCIDENTS = ["time.sleep(1000)", "os.kill(os.getpid(), signal.SIGKILL)", "os._exit(1)", "os.close(1)"]
+FAILURES = ["time.sleep(1000)", "os.kill(os.getpid(), signal.SIGKILL)", "os._exit(1)", "os.close(1)"]
 
 
-class TestAccidents:
-    @pytest.mark.parametrize("accident", ACCIDENTS)
+class TestFailures:
+    @pytest.mark.parametrize("failure", FAILURES)
     @pytest.mark.slow
-    def test_a_fresh_process_is_asked_once_more(self, accident: str, tmp_path: Path) -> None:
-        body = f"if asked['legal'][0] == 1 and is_first():\n    {accident}\nsay(answer)"
+    def test_fresh_process_is_asked_once_more(self, failure: str, tmp_path: Path) -> None:
+        body = f"if asked['legal'][0] == 1 and is_first():\n    {failure}\nsay(answer)"
         with bot(body, tmp_path, timeout=0.5, startup=60) as agent:
-            found = ttt_env.certify(agent, answers=tmp_path / "kept.jsonl")
-        assert found.refutations == ttt_env.certify(lowest).refutations and not found.forfeits
-        kept = (tmp_path / "kept.jsonl").read_text()
-        assert "timed out" not in kept and "crashed" not in kept
+            certificate = ttt_env.certify(agent, answers=tmp_path / "kept.jsonl")
+        assert certificate.refutations == ttt_env.certify(lowest).refutations and not certificate.forfeits
+        saved = (tmp_path / "kept.jsonl").read_text()
+        assert "timed out" not in saved and "crashed" not in saved
 
     @pytest.mark.parametrize(
-        ("accident", "outcome", "told"),
+        ("failure", "outcome", "message"),
         [
             ("hang()", "timed out", r"timed out twice \(60 s each, and 60 s to start\)"),
             ("raise ValueError('lost')", "crashed", "crashed: exit status 1: .*ValueError: lost"),
@@ -182,13 +182,13 @@ class TestAccidents:
         ],
     )
     @pytest.mark.slow
-    def test_the_second_one_is_no_verdict_and_loses_a_game(
-        self, accident: str, outcome: str, told: str, tmp_path: Path, patience: None
+    def test_second_failure_gives_no_verdict_and_loses_game(
+        self, failure: str, outcome: str, message: str, tmp_path: Path, timeout_on_hang: None
     ) -> None:
-        with bot(accident, tmp_path, timeout=60, startup=60) as agent:
+        with bot(failure, tmp_path, timeout=60, startup=60) as agent:
             for judge in (agent.answer, lambda _: ttt_env.certify(agent)):
                 with pytest.raises(
-                    NoVerdictError, match=told if judge == agent.answer else outcome
+                    NoVerdictError, match=message if judge == agent.answer else outcome
                 ) as caught:
                     judge(GAME.start)
                 assert caught.value.loses_by == outcome and caught.value.position == GAME.start
@@ -201,21 +201,21 @@ class TestAccidents:
                 ttt_env.certify(Mixture(GAME, [agent, "random"]))
 
     @pytest.mark.slow
-    def test_one_that_has_timed_out_twice_is_asked_no_more(self, tmp_path: Path, patience: None) -> None:
+    def test_bot_that_timed_out_twice_is_not_asked_again(self, tmp_path: Path, timeout_on_hang: None) -> None:
         with bot("is_first()\nhang()", tmp_path) as agent:
             played = ttt_env.match(agent, "random", games=10)
         assert played.score == -1 and (tmp_path / "starts").read_text() == "xx"
         assert {each.outcome for losses in played.forfeits for each in losses} == {"timed out"}
 
     @pytest.mark.slow
-    def test_only_the_first_answer_has_the_time_of_the_start(self, tmp_path: Path) -> None:
+    def test_only_first_answer_gets_startup_time(self, tmp_path: Path) -> None:
         late = "import time; time.sleep(0.7)"
         body = "if asked['id'] == 2:\n    time.sleep(1000)\nsay(answer)"
         with bot(body, tmp_path, before=late, timeout=0.3, startup=60) as agent:
             assert agent.answer(GAME.start).cell == 0
             assert agent.answer(SECOND).cell == 1  # by a fresh process, after a time-out
 
-    def test_it_is_named_while_it_is_waited_for(
+    def test_progress_names_bot_that_is_waited_for(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(waiting, "_SLOW", 0.0)
@@ -228,18 +228,18 @@ class TestAccidents:
             thread.start()
             while "try 2 of 2" not in line.text:
                 assert thread.is_alive()
-            told = line.text
+            text = line.text
             (tmp_path / "on").touch()
             thread.join()
-        wanted = rf"certify it: waiting for {agent.label} \(move 2, try 2 of 2, \d+\.\d s\)"
-        assert re.fullmatch(wanted, told) and line.text == "certify it: 3 answers"
+        expected = rf"certify it: waiting for {agent.label} \(move 2, try 2 of 2, \d+\.\d s\)"
+        assert re.fullmatch(expected, text) and line.text == "certify it: 3 answers"
 
     @pytest.mark.slow
-    def test_one_that_ends_after_each_answer_is_started_again(self, tmp_path: Path) -> None:
+    def test_bot_that_exits_after_each_answer_is_restarted(self, tmp_path: Path) -> None:
         with bot("say(answer)\nsys.exit()", tmp_path) as agent:
             assert ttt_env.match(agent, "random", games=4).forfeits == ((), ())
 
-    def test_what_cannot_be_started_loses_no_game(self, tmp_path: Path) -> None:
+    def test_unstartable_bot_loses_no_game(self, tmp_path: Path) -> None:
         (tmp_path / "bot").write_bytes(b"\0")
         (tmp_path / "bot").chmod(0o755)
         spec = f"process:{tmp_path}/bot"
@@ -253,12 +253,12 @@ class TestAccidents:
         with pytest.raises(NoVerdictError, match="down leaves fewer than two agents to compare: "):
             ttt_env.tournament({"down": spec, "minimax": "minimax"}, SMALL, max_games=4)
 
-    def test_the_command_says_so(self, tmp_path: Path) -> None:
+    def test_command_reports_timeout_and_no_verdict(self, tmp_path: Path) -> None:
         run = ttt("certify", "--command", "sleep 1000", "--timeout", "0.1", "--startup", "0.1", cwd=tmp_path)
         assert run.returncode == 3 and not run.stdout
         assert "not judged: " in run.stderr and "timed out twice (0.1 s each" in run.stderr
 
-    def test_the_first_of_two_errors_is_raised(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_first_of_two_errors_is_raised(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class Results(SimpleQueue[Any]):
             def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
                 super().put(item)
@@ -273,53 +273,53 @@ class TestAccidents:
 
         monkeypatch.setattr(asking, "SimpleQueue", Results)
         barrier, is_raised = threading.Barrier(2), threading.Event()
-        asked = [SECOND, SECOND.play(1)]
+        positions = [SECOND, SECOND.play(1)]
         with pytest.raises(ValueError, match="first"):
-            list(answers_of(make_agent(failing), asked, 2, None))
+            list(answers_of(make_agent(failing), positions, 2, None))
 
 
-class TestKeptAnswers:
+class TestSavedAnswers:
     @pytest.mark.parametrize("outcome", ["timed out", "crashed"])
-    def test_accidents_of_the_past_are_asked_again(self, outcome: Any, tmp_path: Path) -> None:
+    def test_saved_failures_are_asked_again(self, outcome: Any, tmp_path: Path) -> None:
         agent = make_agent(lowest)
         file = AnswerFile(tmp_path / "kept.jsonl", GAME, agent.label)
         file.add(GAME.start, Answer(None, outcome, "old"))
         file.release()
         assert not ttt_env.certify(agent, answers=tmp_path / "kept.jsonl").forfeits
 
-    def test_another_reason_for_no_answer_is_another_answer(self, tmp_path: Path) -> None:
+    def test_other_forfeit_reason_is_other_answer(self, tmp_path: Path) -> None:
         path = tmp_path / "kept.jsonl"
         with bot("say({'id': asked['id'], 'raised': 'KeyError'})", tmp_path) as agent:
             file = AnswerFile(path, GAME, agent.label)
             file.add(GAME.start, Answer(None, "unreadable", "?"))
             file.release()
-            told = r"answered unreadable in \.\.\./\.\.\./\.\.\., and raised now: name another file"
-            with pytest.raises(ResultFileError, match=told):
+            message = r"answered unreadable in \.\.\./\.\.\./\.\.\., and raised now: name another file"
+            with pytest.raises(ResultFileError, match=message):
                 ttt_env.certify(agent, answers=path)
 
 
 class TestProcesses:
     @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists processes as files")
-    @pytest.mark.parametrize("how", ["close", "timeout", "end of the agent", "end of Python"])
+    @pytest.mark.parametrize("ending", ["close", "timeout", "end of the agent", "end of Python"])
     @pytest.mark.slow
-    def test_end_with_all_that_they_have_started(self, how: str, tmp_path: Path) -> None:
+    def test_processes_end_with_all_children(self, ending: str, tmp_path: Path) -> None:
         body = "if asked['id'] > 1:\n    time.sleep(1000)\nsay(answer)"
         before = """
 import os, subprocess
 child = subprocess.Popen(["sh", "-c", "trap '' TERM HUP; sleep 1000"])
 open("pids", "a").write(f"{os.getpid()} {child.pid} ")"""
-        if how == "end of Python":
+        if ending == "end of Python":
             (tmp_path / "bot.py").write_text(f"{before}\n{BOT}    say(answer)\n")
             ask = "import ttt_env; a = ttt_env.make_agent('process:python3 bot.py'); a.answer(a.game.start)"
             assert subprocess.run([sys.executable, "-c", ask], cwd=tmp_path).returncode == 0
         else:
             agent = bot(body, tmp_path, before=before, startup=60)
             agent.answer(GAME.start)
-            if how == "timeout":
+            if ending == "timeout":
                 agent.timeout = agent.startup = 0.1
                 with pytest.raises(NoVerdictError):
                     agent.answer(GAME.start)
-            elif how == "close":
+            elif ending == "close":
                 agent.close()
             else:
                 del agent
@@ -327,7 +327,7 @@ open("pids", "a").write(f"{os.getpid()} {child.pid} ")"""
         assert len(pids.split()) >= 2 and not n_running(pids)
 
     @pytest.mark.slow
-    def test_a_function_ends_when_its_caller_is_killed(self, tmp_path: Path) -> None:
+    def test_function_ends_when_caller_is_killed(self, tmp_path: Path) -> None:
         note = "import os\nopen('pid', 'w').write(str(os.getpid()))"
         (tmp_path / "loop.py").write_text(f"{note}\ndef choose(position):\n    while True: pass\n")
         ask = "import ttt_env; a = ttt_env.make_agent('loop.py'); a.answer(a.game.start)"
@@ -337,7 +337,7 @@ open("pids", "a").write(f"{os.getpid()} {child.pid} ")"""
             asking.kill()
         assert not n_running((tmp_path / "pid").read_text())
 
-    def test_closing_ends_the_questions_on_their_way(self, tmp_path: Path) -> None:
+    def test_closing_ends_pending_questions(self, tmp_path: Path) -> None:
         agent, errors = bot("time.sleep(1000)", tmp_path), []
 
         def ask() -> None:
@@ -358,7 +358,7 @@ open("pids", "a").write(f"{os.getpid()} {child.pid} ")"""
             agent.answer(GAME.start)
 
     @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))])
-    def test_copies_run_programs_of_their_own(self, duplicate: Any, tmp_path: Path) -> None:
+    def test_copies_run_their_own_programs(self, duplicate: Any, tmp_path: Path) -> None:
         with bot("say(answer)", tmp_path, timeout=30.0) as agent, duplicate(agent) as twin:
             assert twin.answer(SECOND) == agent.answer(SECOND)
             assert twin.identity == agent.identity and twin.timeout == 30.0
@@ -369,7 +369,7 @@ open("pids", "a").write(f"{os.getpid()} {child.pid} ")"""
         with bot(body, tmp_path, memory=512) as agent, pytest.raises(NoVerdictError, match="MemoryError"):
             agent.answer(GAME.start)
 
-    def test_run_in_their_folder_and_without_a_shell(self, tmp_path: Path) -> None:
+    def test_programs_run_in_their_folder_without_shell(self, tmp_path: Path) -> None:
         (tmp_path / "bot").write_text(f"#!{sys.executable} -IS\n{BOT}    say(answer)\n")
         (tmp_path / "bot").chmod(0o755)
         with CommandAgent(GAME, f"./bot '; touch {tmp_path}/x' $HOME", folder=tmp_path) as agent:
@@ -382,11 +382,11 @@ open("pids", "a").write(f"{os.getpid()} {child.pid} ")"""
         with pytest.raises(ParameterError, match=r"there is no file 'bot\.py' in the folder "):
             CommandAgent(GAME, "python3 -u bot.py", folder=tmp_path)
 
-    def test_bad_commands(self) -> None:
+    def test_bad_commands_are_refused(self) -> None:
         bad: list[Any] = ["", " ", [], "no-such-program", "'", ["sh", 4], ["sh", "\0"], [""]]
         all_raise(ParameterError, "command: ", lambda command: CommandAgent(GAME, command), bad)
 
-    def test_no_argument_is_shown_and_the_files_are_known(self, tmp_path: Path) -> None:
+    def test_identity_hides_arguments_and_depends_on_files(self, tmp_path: Path) -> None:
         script = tmp_path / "bot.py"
         script.write_text("print(4)")
         first = CommandAgent(GAME, f"python3 {script} --key {KEY}")
@@ -424,7 +424,7 @@ class TestFunctionFiles:
         (tmp_path / "random.py").write_text("raise ImportError('not the one of Python')")
         monkeypatch.chdir(tmp_path)
 
-    def test_play_in_a_process_of_their_own(self) -> None:
+    def test_functions_run_in_their_own_process(self) -> None:
         later = Position.parse("XO./.../...")
         for spec, cells in {"ben.py": (0, 2), "ben.py:several,timeout=9": (8, 8)}.items():
             with make_agent(spec) as agent:  # type: ignore[attr-defined]
@@ -435,20 +435,20 @@ class TestFunctionFiles:
         assert agent.timeout == 9.0
 
     @pytest.mark.parametrize(
-        ("function", "told"),
+        ("function", "reply"),
         [("fails", "AssertionError (ben.py, line 13)"), ("leaves", "SystemExit: 3 (ben.py, line 15)")],
     )
     @pytest.mark.slow
-    def test_an_exception_is_the_answer(self, function: str, told: str) -> None:
+    def test_exception_is_answer(self, function: str, reply: str) -> None:
         with make_agent(f"ben.py:{function}") as agent:  # type: ignore[attr-defined]
-            assert agent.answer(GAME.start) == (None, "raised", told)
+            assert agent.answer(GAME.start) == (None, "raised", reply)
             text = str(ttt_env.certify(agent))
             assert text.startswith(
-                f"raised in all 10 positions: {told}\ntictactoe-v0: BEATABLE as X and as O"
+                f"raised in all 10 positions: {reply}\ntictactoe-v0: BEATABLE as X and as O"
             )
 
     @pytest.mark.slow
-    def test_the_game_may_be_one_s_own_and_the_folder_another(self, monkeypatch: Any) -> None:
+    def test_custom_game_and_other_working_directory(self, monkeypatch: Any) -> None:
         game = ttt_env.Game("mine", (2, 2), [(0, 1), (2, 3)])
         Path("one.py").write_text("LIMIT = 3\n\ndef hasty(position):\n    return position.legal_cells[-1]\n")
         agent = make_agent("one.py", game)
@@ -457,7 +457,7 @@ class TestFunctionFiles:
             assert agent.answer(game.start).cell == 3 and "one.py:hasty" in repr(agent)  # type: ignore[attr-defined]
 
     @pytest.mark.parametrize(
-        ("spec", "why"),
+        ("spec", "message"),
         [
             ("no.py", r"there is no file 'no\.py'"),
             ("folder.py", r"folder\.py cannot be read: it is a folder"),
@@ -474,7 +474,7 @@ class TestFunctionFiles:
             ("ben.py:choose,timout=3", "did you mean timeout"),
         ],
     )
-    def test_what_is_wrong_is_told_before_anything_is_run(self, spec: str, why: str) -> None:
+    def test_faulty_file_is_refused_before_it_runs(self, spec: str, message: str) -> None:
         Path("wrong.py").write_text("\ndef choose(:\n")
         Path("empty.py").write_text("x = 3\n")
         Path("cls.py").write_text("class Bot:\n    def choose(self, position): return 0\n")
@@ -482,29 +482,29 @@ class TestFunctionFiles:
         Path("numpi.py").write_text("import ben\nimport nunpy as np\ndef choose(position): return 0\n")
         Path("folder.py").mkdir()
         Path("device.py").symlink_to(os.devnull)
-        with pytest.raises(ParameterError, match=why):
+        with pytest.raises(ParameterError, match=message):
             make_agent(spec)
 
-    def test_commands_take_them(self) -> None:
+    def test_commands_accept_function_files(self) -> None:
         run = ttt("play", "ben.py:fails", "random")
         assert "makes no legal move (raised) and loses:" in run.stdout
         assert "AssertionError (ben.py, line 13)" in run.stdout
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
-def test_the_documented_bot_in_javascript(tmp_path: Path) -> None:
+def test_documented_javascript_bot_works(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "guide" / "bots.md").read_text("utf-8")
     (tmp_path / "bot.mjs").write_text(page.partition("```js\n")[2].partition("```")[0])
     with CommandAgent(GAME, "node bot.mjs", folder=tmp_path) as agent:
-        found = ttt_env.certify(agent)
-    assert found.refutations == ttt_env.certify(lambda position: position.legal_cells[-1]).refutations
+        certificate = ttt_env.certify(agent)
+    assert certificate.refutations == ttt_env.certify(lambda position: position.legal_cells[-1]).refutations
 
 
 TRACE = 'exit status 1: Traceback (most recent call last):\n  File "/home/ben/ben.py", line {}, in choose\n{}'
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("error", "expected"),
     [
         (TRACE.format(7, "    x()\n    ^^^\nNameError: no"), "exit status 1: ben.py, line 7: NameError: no"),
         (TRACE.format(7, "KeyError: 'a\x1b[2J'"), r"exit status 1: ben.py, line 7: KeyError: 'a\x1b[2J'"),
@@ -517,5 +517,5 @@ TRACE = 'exit status 1: Traceback (most recent call last):\n  File "/home/ben/be
         ("x" * 2000, "…" + "x" * 299),
     ],
 )  # fmt: skip
-def test_reasons_are_readable(said: str, shown: str) -> None:
-    assert quote_reply(said, "crashed") == shown
+def test_crash_reasons_are_readable(error: str, expected: str) -> None:
+    assert quote_reply(error, "crashed") == expected

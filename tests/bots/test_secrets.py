@@ -1,4 +1,4 @@
-"""What a command line holds after the names of a program and its script may be a key: it is shown nowhere."""
+"""A command line may hold a key after the names of its program and script: it is shown nowhere."""
 
 import sys
 
@@ -29,15 +29,15 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def shown(folder, *runs):
-    """All that these runs have printed, and all that lies in the folder and was not there before."""
+def all_output(folder, *runs):
+    """All that these runs have printed or written to the folder."""
     texts = [text for run in runs for text in (run.stdout, run.stderr)]
     files = [path for path in folder.rglob("*") if path.is_file() and path.name != "class.toml"]
     return "\n".join([*texts, *(path.read_bytes().decode("utf-8", "replace") for path in files)])
 
 
 @pytest.mark.slow
-def test_a_key_in_a_command_line_is_shown_nowhere(folder, monkeypatch):
+def test_key_in_command_line_is_shown_nowhere(folder, monkeypatch):
     pytest.importorskip("scipy")
     monkeypatch.chdir(folder)
     python = f"{sys.executable} -I -S"
@@ -64,8 +64,8 @@ def test_a_key_in_a_command_line_is_shown_nowhere(folder, monkeypatch):
         ttt("tournament", "class.toml"),
     ]
     assert [run.returncode for run in runs] == [0, 3, 1, 1, 3, 2, 0, 0], [run.stderr for run in runs]
-    told = shown(folder, *runs)
-    assert label_of(spec) in told and "hangs.py" in told and KEY not in told
+    output = all_output(folder, *runs)
+    assert label_of(spec) in output and "hangs.py" in output and KEY not in output
     with GameLog(folder / "games.sqlite") as log:
         (game,) = log.games("tictactoe-v0")
     assert (game.x, game.o) == (label_of(spec), f"epsilon:({label_of(spec)})")
@@ -91,12 +91,12 @@ def test_a_key_in_a_command_line_is_shown_nowhere(folder, monkeypatch):
         ("process:", "process:"),
     ],
 )
-def test_a_spec_string_is_called_by_the_programs_in_it(spec, label, folder, monkeypatch):
+def test_spec_is_labelled_by_its_programs(spec, label, folder, monkeypatch):
     monkeypatch.chdir(folder)
     assert label_of(spec) == label
 
 
-def test_two_commands_of_one_name_are_told_apart_by_a_number(folder, monkeypatch):
+def test_equal_labels_get_numbers(folder, monkeypatch):
     monkeypatch.chdir(folder)
     named = named_agents([f"process:sh bot.py {KEY}", "process:sh bot.py", "random"])
     assert list(named) == ["process:sh bot.py", "process:sh bot.py (2)", "random"]

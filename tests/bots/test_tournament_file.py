@@ -1,4 +1,4 @@
-"""Tournaments that a file describes: what it may say, what comes of it, and that it goes on after a kill."""
+"""Tournaments described by a file: allowed keys, results, and resuming after a kill."""
 
 import csv
 import json
@@ -75,32 +75,32 @@ def results_in(folder):
 
 
 def play(path, *options):
-    """The results of a file, by the command, and what it printed."""
+    """The results of a file, computed by the command, and the output."""
     run = ttt("tournament", path, *options)
     assert run.returncode == 0, run.stderr
     return results_in(path.parent / f"{path.stem}-results"), run.stdout
 
 
-def refuse(told, path, *options):
-    """Assert that the command refuses a file with these words."""
+def refuse(message, path, *options):
+    """Assert that the command refuses a file with this message."""
     run = ttt("tournament", path, *options)
-    assert run.returncode == 2 and told in run.stderr, run.stderr
+    assert run.returncode == 2 and message in run.stderr, run.stderr
 
 
 TWO = (spec("random"), spec("minimax"))
 
 
-def test_a_game_of_ones_own_lies_beside_the_file(tmp_path):
+def test_custom_game_is_read_beside_file(tmp_path):
     ring = ttt_env.Game("ring-v0", (4,), [(0, 1)], coordinates=[(0, -1), (1, 0), (0, 1), (-1, 0)])
     ring.save(tmp_path / "ring.json")
     path = write(tmp_path, *TWO, game="ring.json")
-    for _ in range(2):  # it is played, and gone on with
+    for _ in range(2):  # it is played, then resumed
         results, _ = play(path)
     page = (tmp_path / "class-results" / "index.html").read_text("utf-8")
     assert "ring-v0" in page and results["game"]["coordinates"]
 
 
-def test_all_files_that_a_spec_names_count(tmp_path):
+def test_files_named_in_spec_are_found(tmp_path):
     names = ["a+b.npz", "m.zip", "prog.py", "bot.py", "c,d.npz", "games.log"]
     for name in names:
         (tmp_path / name).touch()
@@ -117,8 +117,8 @@ def test_all_files_that_a_spec_names_count(tmp_path):
 
 
 @pytest.mark.parametrize("changed", ["winning_sets", "symmetric", "mixture"])
-def test_whatever_the_results_depend_on_is_named_if_it_has_changed(changed, tmp_path):
-    """The rules of the game, and models and programs, also of agents that others ask."""
+def test_changed_dependencies_are_named(changed, tmp_path):
+    """The rules of the game, and the models and programs, also of wrapped agents."""
     bot, model = tmp_path / "bot.py", tmp_path / "m.npz"
     rules = ttt_env.Game("mine", (3, 3), TICTACTOE.winning_sets)
     rules.save(tmp_path / "mine.json")
@@ -132,16 +132,16 @@ def test_whatever_the_results_depend_on_is_named_if_it_has_changed(changed, tmp_
             contest.play()
     if changed == "winning_sets":
         ttt_env.Game("mine", (3, 3), TICTACTOE.winning_sets[1:]).save(tmp_path / "mine.json")
-        told = "the game's winning_sets"
+        change = "the game's winning_sets"
     else:
         Lookup.of("minimax", rules).save(model)
         bot.write_text(bot.read_text().replace("0", "-1"))
-        told = f"the program or model of '{changed}'"
-    with pytest.raises(TournamentFileError, match=f"these have changed: {told}"):
+        change = f"the program or model of '{changed}'"
+    with pytest.raises(TournamentFileError, match=f"these have changed: {change}"):
         Contest(read_plan(plan), tmp_path / "out")
 
 
-def test_names_show_themselves_in_the_table(tmp_path):
+def test_names_are_shown_literally_in_table(tmp_path):
     markdown = pytest.importorskip("markdown_it").MarkdownIt().enable(["table", "strikethrough"])
     ttt_env.Game("ring <img> &lt;", (1, 3), [(0, 1)]).save(tmp_path / "ring.json")
     down = {"name": "*a* ~~b~~", "command": "./down"}
@@ -157,7 +157,7 @@ def test_names_show_themselves_in_the_table(tmp_path):
 
 class TestFiles:
     @pytest.mark.parametrize(
-        ("text", "words"),
+        ("text", "message"),
         [
             ("game = ", "is not TOML"),
             (f"seed = {'1' * 5000}", "is not TOML: Exceeds the limit"),
@@ -184,16 +184,16 @@ class TestFiles:
             (toml(*TWO, {"name": "Ada", "command": "sh", "folder": "ada"}), "there is no folder .*ada"),
         ],
     )  # fmt: skip
-    def test_what_is_wrong_is_named_before_anything_is_played(self, text, words, tmp_path):
+    def test_bad_file_is_refused_before_play(self, text, message, tmp_path):
         path = tmp_path / "class.toml"
         path.write_text(text, "utf-8")
-        with pytest.raises(TournamentFileError, match=words):
+        with pytest.raises(TournamentFileError, match=message):
             Contest(read_plan(path), tmp_path / "out")
         assert os.listdir(tmp_path) == ["class.toml"]
 
     @pytest.mark.parametrize("key", [*KEYS, *ENTRY_KEYS])
-    def test_whatever_a_value_is_its_key_is_named(self, key, tmp_path):
-        """Texts that TOML allows: no error but the named one comes, and few of them are values of a key."""
+    def test_bad_value_error_names_key(self, key, tmp_path):
+        """Values that TOML allows: each is valid, which few are, or raises the documented error."""
         values = ["1979-05-27", "[]", "[[]]", "{}", "{a = 1}", "-1", "1e400", "nan", '""', '"\\u0000"',
                   f'"{"a" * 300}"', "true", "[1]", "99999999999999999999"]  # fmt: skip
         n_refused = 0
@@ -210,17 +210,17 @@ class TestFiles:
                 n_refused += 1
         assert n_refused >= len(values) - 4
 
-    def test_a_file_that_is_not_there(self, tmp_path):
+    def test_missing_file_is_reported(self, tmp_path):
         run = ttt("tournament", "class.toml", cwd=tmp_path)
         assert run.returncode == 2 and run.stderr == "ttt: class.toml cannot be read: there is no such file\n"
 
     @pytest.mark.parametrize("library", ["jinja2", "scipy"])
-    def test_what_is_not_installed_is_named(self, library, tmp_path, monkeypatch):
+    def test_missing_library_is_named(self, library, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, library, None)
         refuse(f'needs {library} of the extra "tournament"', write(tmp_path, *TWO))
         assert os.listdir(tmp_path) == ["class.toml"]
 
-    def test_a_folder_of_something_else_is_left_alone(self, tmp_path):
+    def test_other_folder_is_not_overwritten(self, tmp_path):
         path = write(tmp_path, *TWO)
         (tmp_path / "mine").mkdir()
         (tmp_path / "mine" / "diary.txt").write_text("dear diary")
@@ -230,7 +230,7 @@ class TestFiles:
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
-    """A folder with a tournament of agents, a model and programs, all against all, and its results."""
+    """The folder of a round robin of agents, a model and programs, its results and its output."""
     folder = tmp_path_factory.mktemp("school")
     (folder / "ada").mkdir()
     (folder / "ada" / "bot.py").write_text(FIRST_FREE)
@@ -255,7 +255,7 @@ def played(tmp_path_factory):
 
 class TestResults:
     @pytest.mark.slow
-    def test_what_can_be_computed_is(self, played):
+    def test_computable_matches_are_computed(self, played):
         folder, results, _ = played
         agents = {name: name for name in ("minimax", "random", "weights")}
         agents["Rules"] = f"lookup:{folder / 'rules.npz'}"
@@ -264,8 +264,8 @@ class TestResults:
             names = row["first"], row["second"]
             assert row["exact"] == ("Ada, moody" not in names)
             if set(names) <= set(agents):
-                found = ttt_env.match(*(agents[name] for name in names), exact=True)
-                assert row["as_x"] == found.as_x._asdict()
+                expected = ttt_env.match(*(agents[name] for name in names), exact=True)
+                assert row["as_x"] == expected.as_x._asdict()
                 n_exact += 1
             elif row["exact"]:
                 assert row["games"] is None and row["interval"] is None
@@ -273,12 +273,12 @@ class TestResults:
                 assert row["games"] == 4 and 1 <= row["distinct_games"] <= 4
                 assert (row["interval"] is None) == (row["distinct_games"] <= 2)
         assert n_exact == 6 and len(results["matches"]) == 21 and results["is_complete"]
-        found = ttt_env.match(lowest, "minimax", exact=True)
-        of = {(each["first"], each["second"]): each for each in results["matches"]}
-        assert of["Ada", "minimax"]["as_o"] == found.as_o._asdict()
+        expected = ttt_env.match(lowest, "minimax", exact=True)
+        match_of = {(each["first"], each["second"]): each for each in results["matches"]}
+        assert match_of["Ada", "minimax"]["as_o"] == expected.as_o._asdict()
 
     @pytest.mark.slow
-    def test_they_are_a_tournament_like_any_other(self, played):
+    def test_results_load_as_tournament(self, played):
         folder, results, _ = played
         loaded = ttt_env.Tournament.load(folder / "class-results" / "results.json")
         assert loaded.is_complete and loaded.to_dict().items() <= results.items()
@@ -288,18 +288,18 @@ class TestResults:
         assert list(loaded.forfeits) == ["Cheat"]
 
     @pytest.mark.slow
-    def test_who_cheats_loses_by_a_named_reason(self, played):
-        _, results, said = played
+    def test_cheater_loses_with_reason(self, played):
+        _, results, printed = played
         entries = {entry["name"]: entry for entry in results["entries"]}
         assert entries["Cheat"]["points"] == 0 and not entries["Cheat"]["is_exact"]
         assert [(lost["outcome"], lost["games"]) for lost in entries["Cheat"]["forfeits"]] == [("taken", 4)]
         assert "no legal move (taken" in entries["Cheat"]["proved"]
-        # Against recorded answers nobody is asked, and the examples show by what it loses.
+        # With recorded answers no bot is asked, and the examples show the reason of the loss.
         examples = [each for each in results["games_played"] if not each["counts"]]
-        shown = {each["forfeit"] for each in examples if "Cheat" in (each["x"], each["o"])}
-        assert shown == {"taken"} and "Cheat: BEATABLE as " in said
+        outcomes = {each["forfeit"] for each in examples if "Cheat" in (each["x"], each["o"])}
+        assert outcomes == {"taken"} and "Cheat: BEATABLE as " in printed
 
-    def test_every_game_is_a_record_that_can_be_replayed(self, played):
+    def test_every_game_can_be_replayed(self, played):
         folder, results, _ = played
         lines = (folder / "class-results" / "games.txt").read_text().splitlines()
         assert lines == [each["record"] for each in results["games_played"]] and len(lines) == 6 * 4 + 15 * 2
@@ -311,7 +311,7 @@ class TestResults:
                 assert not record.is_over and record.positions()[-1].to_move != each["winner"]
         assert len(read_records(folder / "class-results" / "games.txt")) == len(lines)
 
-    def test_counted_games_make_the_sampled_results(self, played):
+    def test_counted_games_give_sampled_results(self, played):
         _, results, _ = played
         for row in results["matches"]:
             if row["exact"]:
@@ -323,16 +323,16 @@ class TestResults:
             points = won.count(row["first"]) + (4 - len(won)) / 2
             assert row["points"] == pytest.approx(points / 4)
 
-    def test_the_table_says_what_is_exact(self, played):
+    def test_table_marks_exact_results(self, played):
         folder, results, _ = played
-        assert not any(entry["is_exact"] for entry in results["entries"])  # one match of each is sampled
+        assert not any(entry["is_exact"] for entry in results["entries"])  # each entry has one sampled match
         with (folder / "class-results" / "table.csv").open(newline="") as file:
             (row,) = (row for row in csv.DictReader(file) if row["name"] == "random")
         assert float(row["margin against minimax"]) == 0 < float(row["margin against Ada, moody"])
         table = (folder / "class-results" / "table.md").read_text()
         assert "15 matches are computed" in table and "6 matches are sampled, in 4 games each" in table
 
-    def test_certificates_are_made_here(self, played):
+    def test_certificates_are_written(self, played):
         folder, results, _ = played
         entries = {entry["name"]: entry for entry in results["entries"]}
         minimax = entries["minimax"]["certificate"]
@@ -345,7 +345,7 @@ class TestResults:
         assert entries["Ada, moody"]["not_certified"].startswith("it is random: ")
         assert not any(str(folder) in (folder / "class-results" / name).read_text() for name in WRITTEN)
 
-    def test_the_page_needs_nothing_else_and_shows_names_as_they_are(self, played):
+    def test_page_is_self_contained_and_escapes_names(self, played):
         folder, _, _ = played
         page = (folder / "class-results" / "index.html").read_text("utf-8")
         assert "Ada &lt;b&gt;" in page and "Ada <b>" not in page
@@ -353,17 +353,17 @@ class TestResults:
         assert " src=" not in page and "<link" not in page and "@import" not in page and "url(" not in page
 
     @pytest.mark.slow
-    def test_nothing_is_played_again(self, played):
+    def test_finished_tournament_is_not_replayed(self, played):
         folder, _, _ = played
         out = folder / "class-results"
         assert set(os.listdir(out)) == {*WRITTEN, "journal.jsonl", "certificates"}
         before = {name: (out / name).read_bytes() for name in [*WRITTEN, "journal.jsonl"]}
         (folder / "cheat.py").touch()
-        results, said = play(folder / "class.toml", "--json")
-        assert json.loads(said) == results
+        results, printed = play(folder / "class.toml", "--json")
+        assert json.loads(printed) == results
         assert {name: (out / name).read_bytes() for name in before} == before
 
-    def test_another_tournament_is_refused_with_what_has_changed(self, played):
+    def test_changed_tournament_is_refused_with_differences(self, played):
         folder, _, _ = played
         path, bot = folder / "class.toml", folder / "ada" / "bot.py"
         text, program = path.read_text(), bot.read_text()
@@ -382,7 +382,7 @@ class TestResults:
 
     @pytest.mark.parametrize("text", ["dear diary", "dear diary\n", '{"format": "ttt_env answers 1"}\n'])
     @pytest.mark.parametrize("again", [(), ("--again",)], ids=["on", "again"])
-    def test_a_journal_of_something_else(self, text, again, tmp_path):
+    def test_other_journal_is_refused(self, text, again, tmp_path):
         path = write(tmp_path, *TWO)
         out = tmp_path / "class-results"
         out.mkdir()
@@ -391,19 +391,21 @@ class TestResults:
         assert (out / "journal.jsonl").read_text() == text
 
 
-def test_games_may_be_played_though_results_could_be_computed(tmp_path):
+def test_games_are_played_if_exact_is_false(tmp_path):
     (tmp_path / "bot.py").write_text(FIRST_FREE)
     bot = {"name": "Bot", "command": [PYTHON, "-S", "bot.py"]}
     results, _ = play(write(tmp_path, bot, *TWO, exact=False))
     (entry,) = (each for each in results["entries"] if each["name"] == "Bot")
-    found = ttt_env.certify(lowest)
-    assert entry["certificate"]["n_queries"] == found.n_queries and not entry["certificate"]["unbeatable"]
+    certificate = ttt_env.certify(lowest)
+    assert (
+        entry["certificate"]["n_queries"] == certificate.n_queries and not entry["certificate"]["unbeatable"]
+    )
     assert not any(each["exact"] for each in results["matches"])
     ratings = {each["name"]: (each["rating"], each["rating_margin"]) for each in results["entries"]}
     assert max(ratings, key=ratings.get) == "minimax" and all(margin > 0 for _, margin in ratings.values())
 
 
-def test_a_bot_that_does_not_repeat_itself_is_sampled_and_called_random(tmp_path):
+def test_inconsistent_bot_is_sampled_and_called_random(tmp_path):
     (tmp_path / "bot.py").write_text(RANDOM)
     results, _ = play(write(tmp_path, {"name": "Bot", "command": [PYTHON, "-S", "bot.py"]}, *TWO))
     (entry,) = (each for each in results["entries"] if each["name"] == "Bot")
@@ -426,15 +428,15 @@ LESSON = {
 
 
 @pytest.mark.slow
-def test_a_class_in_one_lesson(tmp_path, monkeypatch):
+def test_lesson_with_every_kind_of_mistake(tmp_path, monkeypatch):
     for name, text in LESSON.items():
         (tmp_path / f"{name}.py").write_text(text)
-    # Paths are those from the folder of the plan. The loop never answers, however long it has.
+    # Paths are relative to the folder of the plan. The loop never answers, whatever its limit.
     limits = {"loop": {"timeout": 0.1, "startup": 0.2}}
     entries = [{"name": name, "spec": f"{name}.py"} | limits.get(name, {}) for name in LESSON]
     path = write(tmp_path, spec("minimax"), *entries, timeout=60, startup=60)
     results, printed = play(path)
-    for told in (
+    for message in (
         "syntax is set aside: syntax.py, line 1: expected ':'.",
         "class is set aside: class.py defines no function at top level: write def choose(position); found",
         "missing is set aside: missing.py, line 1: there is no module named numpi.",
@@ -444,7 +446,7 @@ def test_a_class_in_one_lesson(tmp_path, monkeypatch):
         "raises: BEATABLE as X and as O, asked once in 10 positions; loses as X: no legal move "
         "(raised: NameError: name 'bord' is not defined (raises.py, line 2))",
     ):
-        assert told in printed, told
+        assert message in printed, message
     assert "returned None; return a cell, such as position.legal_cells[0]" in printed
     judged = {"minimax", "good", "none", "raises", "taken"}
     for each in results["matches"]:
@@ -455,9 +457,9 @@ def test_a_class_in_one_lesson(tmp_path, monkeypatch):
     refuse("these have changed: the program or model of 'raises'. Change them back", path)
     monkeypatch.chdir(tmp_path)
     with Contest(read_plan(path), tmp_path / "class-results", again=True) as contest:
-        kept = {(pair.first, pair.second) for pair in (*contest.journal.games, *contest.journal.computed)}
-    assert kept == {pair for pair in before if "raises" not in pair}
-    again, _ = play(path)  # resumes with what was kept
+        saved = {(pair.first, pair.second) for pair in (*contest.journal.games, *contest.journal.computed)}
+    assert saved == {pair for pair in before if "raises" not in pair}
+    again, _ = play(path)  # resumes with the saved matches
     for each in again["matches"]:
         if "raises" not in (pair := (each["first"], each["second"])):
             assert each == before[pair]
@@ -466,7 +468,7 @@ def test_a_class_in_one_lesson(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_one_who_comes_late_plays_and_nobody_else_plays_again(tmp_path):
+def test_late_entry_plays_and_others_do_not_replay(tmp_path):
     entries = [spec("minimax"), spec("mcts:simulations=2")]
     before, _ = play(write(tmp_path, *entries, games=4))
     after, _ = play(write(tmp_path, spec("random"), *entries, games=4))
@@ -474,7 +476,7 @@ def test_one_who_comes_late_plays_and_nobody_else_plays_again(tmp_path):
     assert len(after["matches"]) == 3 and before["matches"][0] in after["matches"] and again == after
 
 
-def test_fewer_than_two_that_can_play_are_refused(tmp_path):
+def test_fewer_than_two_playable_entries_are_refused(tmp_path):
     (tmp_path / "a.py").write_text("def choose(position)\n    return 0\n")
     path = write(tmp_path, spec("random"), {"name": "a", "spec": f"{tmp_path}/a.py"}, spec("minmax"))
     refuse("fewer than two entries can play:\n  a: a.py, line 1: expected ':'\n  minmax: unknown agent", path)
@@ -494,8 +496,8 @@ for line in sys.stdin:
 """
 
 
-def hanging(folder, *at):
-    """The file of a tournament in which a program hangs when it is asked for these times."""
+def write_hanging(folder, *at):
+    """The file of a tournament in which a program hangs at these questions."""
     folder.mkdir()
     (folder / "bot.py").write_text(HANGING)
     (folder / "hangs").write_text(json.dumps(at))
@@ -505,8 +507,8 @@ def hanging(folder, *at):
     return write(folder, bot, *agents, games=4, seed=3, exact=False)
 
 
-def ended(path, reached, number):
-    """The exit code and output of a run of this file, ended by a signal while a program hangs."""
+def end_run(path, reached, number):
+    """The exit status and output of a run of this file that a signal ends while a program hangs."""
     command = [PYTHON, "-W", "error", "-m", "ttt_env.app", "tournament", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         deadline = time.monotonic() + 300
@@ -514,32 +516,32 @@ def ended(path, reached, number):
             assert run.poll() is None and time.monotonic() < deadline, run.communicate()
             time.sleep(0.01)
         run.send_signal(number)
-        said = run.communicate(timeout=300)
-    return run.returncode, *said
+        output = run.communicate(timeout=300)
+    return run.returncode, *output
 
 
 @pytest.mark.parametrize(
     ("reached", "number", "status"),
     [(272, signal.SIGKILL, -signal.SIGKILL), slow(261, signal.SIGINT, 130)],
     ids=["kill", "Ctrl-C"],
-)  # it is asked 252 times before the games
+)  # 252 questions come before the games
 @pytest.mark.slow
-def test_it_goes_on_where_it_was_ended_with_the_same_results(reached, number, status, tmp_path):
-    path, whole = hanging(tmp_path / "ended", reached), hanging(tmp_path / "whole")
+def test_interrupted_tournament_resumes_with_equal_results(reached, number, status, tmp_path):
+    path, whole = write_hanging(tmp_path / "ended", reached), write_hanging(tmp_path / "whole")
     out = path.parent / "class-results"
-    returncode, _, said = ended(path, reached, number)
+    returncode, _, err = end_run(path, reached, number)
     assert returncode == status
     if number == signal.SIGINT:
-        assert "rerun the command to resume" in said
+        assert "rerun the command to resume" in err
         assert not results_in(out)["is_complete"] and "Not finished" in (out / "index.html").read_text()
-    kept = (out / "journal.jsonl").read_bytes()
-    assert len(kept.splitlines()) > 2
+    saved = (out / "journal.jsonl").read_bytes()
+    assert len(saved.splitlines()) > 2
     with (out / "journal.jsonl").open("ab") as file:
-        file.write(b'{"first": "B')  # as far as it came
+        file.write(b'{"first": "B')  # a partial line
     (path.parent / "asked").write_text("." * 272)
     results, _ = play(path)
     play(whole)
-    assert (out / "journal.jsonl").read_bytes().startswith(kept)
+    assert (out / "journal.jsonl").read_bytes().startswith(saved)
     for name in (*WRITTEN, "journal.jsonl"):
         assert (out / name).read_bytes() == (whole.parent / "class-results" / name).read_bytes(), name
     assert results["is_complete"]
@@ -547,7 +549,7 @@ def test_it_goes_on_where_it_was_ended_with_the_same_results(reached, number, st
     assert [row.points for row in loaded.standings] == [entry["points"] for entry in results["entries"]]
 
 
-def test_again_starts_anew_and_leaves_nothing_of_the_run_before(tmp_path):
+def test_again_starts_anew_and_removes_old_results(tmp_path):
     path = write(tmp_path, *TWO)
     out = tmp_path / "class-results"
     play(path)
@@ -561,7 +563,7 @@ def test_again_starts_anew_and_leaves_nothing_of_the_run_before(tmp_path):
     assert (out / "notes.txt").read_text() == "mine"
 
 
-def test_what_is_ended_before_the_first_game_has_results_too(tmp_path):
+def test_tournament_without_games_has_results(tmp_path):
     with Contest(read_plan(write(tmp_path, *TWO)), tmp_path / "out") as contest:
         write_results(Documents(contest))
     results = results_in(tmp_path / "out")
@@ -574,7 +576,7 @@ def test_what_is_ended_before_the_first_game_has_results_too(tmp_path):
     assert "No game has been played yet" in (tmp_path / "out" / "index.html").read_text()
 
 
-def test_two_runs_at_once_are_refused(tmp_path):
+def test_concurrent_runs_are_refused(tmp_path):
     pytest.importorskip("fcntl")
     path = write(tmp_path, *TWO)
     with Contest(read_plan(path), tmp_path / "class-results"):
@@ -582,8 +584,8 @@ def test_two_runs_at_once_are_refused(tmp_path):
             refuse("another run is writing to it", path, *again)
 
 
-class Broken(Agent):
-    """Raises whatever it is given when it is asked for its second move."""
+class FailingAgent(Agent):
+    """Raises the given error at its second move."""
 
     def __init__(self, error):
         super().__init__(TICTACTOE)
@@ -598,25 +600,25 @@ class Broken(Agent):
 @pytest.mark.parametrize(
     "error", [ValueError("NaN"), ttt_env.errors.PolicyError("no policy"), RecursionError()]
 )
-def test_an_agent_that_fails_has_lost_that_game(error):
+def test_failing_agent_loses_game(error):
     random = ttt_env.make_agent("random", TICTACTOE)
-    played = play_to_the_end(random, Broken(error), np.random.default_rng(0))
+    played = play_to_the_end(random, FailingAgent(error), np.random.default_rng(0))
     assert played.winner == "X" and len(played.record.cells) == 3
     assert played.forfeit.outcome == "raised" and played.forfeit.reply.startswith(type(error).__name__)
     with pytest.raises(KeyboardInterrupt):
-        play_to_the_end(Broken(KeyboardInterrupt()), random, np.random.default_rng(0))
+        play_to_the_end(FailingAgent(KeyboardInterrupt()), random, np.random.default_rng(0))
 
 
 @pytest.mark.slow
-def test_an_onnx_file_takes_part(tmp_path):
+def test_onnx_file_can_take_part(tmp_path):
     pytest.importorskip("onnxruntime")
     from tests.support.onnx_files import write_linear
 
     write_linear(tmp_path / "net.onnx", TICTACTOE)
     net = {"name": "net", "model": "net.onnx"}
     (row,) = play(write(tmp_path, net, spec("minimax")))[0]["matches"]
-    found = ttt_env.match(f"onnx:{tmp_path / 'net.onnx'}", "minimax")
-    assert row["exact"] and row["as_x"] == found.as_x._asdict()
+    expected = ttt_env.match(f"onnx:{tmp_path / 'net.onnx'}", "minimax")
+    assert row["exact"] and row["as_x"] == expected.as_x._asdict()
 
 
 @pytest.fixture(scope="module")
@@ -628,18 +630,18 @@ def finished(tmp_path_factory):
     return folder
 
 
-class TestWhatLiesInTheFolder:
-    """A run that goes on believes no file that was altered: it is refused, or made again."""
+class TestAlteredFiles:
+    """A resumed run trusts no altered file: it is refused or computed again."""
 
     @pytest.fixture
     def folder(self, finished, tmp_path):
         return shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
 
     @pytest.mark.slow
-    def test_certificates_are_made_again(self, folder):
+    def test_altered_certificates_are_computed_again(self, folder):
         certificates = folder / "class-results" / "certificates"
         before = {path: Certificate.load(path) for path in certificates.iterdir()}
-        for path in before:  # everybody brings the proof of the strongest, and it is a good one
+        for path in before:  # all bring the valid certificate of the strongest
             ttt_env.certify("minimax").save(path)
         results, _ = play(folder / "class.toml")
         after = {path: Certificate.load(path) for path in before}
@@ -650,7 +652,7 @@ class TestWhatLiesInTheFolder:
         assert proved["minimax"].startswith("UNBEATABLE, ") and proved["rules"].startswith("BEATABLE as ")
 
     @pytest.mark.parametrize(
-        ("changes", "part"),
+        ("changes", "message"),
         [
             ({"first": "nobody"}, "nobody against minimax is not a match"),
             ({"second": "nobody"}, "random against nobody is not a match"),
@@ -665,7 +667,7 @@ class TestWhatLiesInTheFolder:
         ],
         ids=str,
     )
-    def test_a_line_that_is_no_part_of_the_tournament(self, changes, part, tmp_path):
+    def test_foreign_journal_line_is_refused(self, changes, message, tmp_path):
         path = write(tmp_path, *TWO, spec("Bot") | {"spec": "rules"}, exact=False, games=2)
         plan = read_plan(path)
         line = {"first": "random", "second": "minimax", "record": "tictactoe-v0: 0 3 1 4 2"}
@@ -674,5 +676,5 @@ class TestWhatLiesInTheFolder:
             for _ in range(2):
                 file.add(line | {"forfeit": None, "reply": ""})
             file.add(line | {"forfeit": None, "reply": ""} | changes)
-        with pytest.raises(ResultFileError, match=rf"journal\.jsonl, line 4: {part}"):
+        with pytest.raises(ResultFileError, match=rf"journal\.jsonl, line 4: {message}"):
             Contest(plan, tmp_path / "class-results")

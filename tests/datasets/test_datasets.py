@@ -1,4 +1,4 @@
-"""Data sets: every row against naive recursion, the same bytes for a seed, and the card."""
+"""Data sets: every row equals naive recursion, a seed gives the same bytes, and the card is complete."""
 
 from collections import Counter
 
@@ -24,7 +24,7 @@ def rows_of(folder, name):
 
 
 @pytest.mark.parametrize("game", [TICTACTOE, MISERE, LOPSIDED, SHORT], ids=repr)
-def test_positions_are_those_of_naive_recursion(game, tmp_path):
+def test_positions_equal_naive_recursion(game, tmp_path):
     write_dataset(game, tmp_path, games=1)
     rows = rows_of(tmp_path, "positions")
     solved = twin(game)
@@ -46,7 +46,7 @@ def test_positions_are_those_of_naive_recursion(game, tmp_path):
 
 
 @pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=repr)
-def test_games_have_the_values_of_naive_recursion(game, tmp_path):
+def test_game_values_equal_naive_recursion(game, tmp_path):
     write_dataset(game, tmp_path, games=60)
     rows, solved, n_regrets = rows_of(tmp_path, "games"), twin(game), 0
     for row in rows:
@@ -61,7 +61,7 @@ def test_games_have_the_values_of_naive_recursion(game, tmp_path):
 
 
 @pytest.mark.slow
-def test_players_may_be_named_and_the_seed_gives_the_bytes(tmp_path):
+def test_players_can_be_named_and_seed_determines_bytes(tmp_path):
     players = {"strong": "minimax:prefer=fast", "weak": "random"}
     for name, seed, games in (("a", 1, 20), ("b", 1, 20), ("c", 2, 20), ("d", 1, 30)):
         write_dataset("tictactoe-v0", tmp_path / name, games=games, players=players, seed=seed)
@@ -73,7 +73,7 @@ def test_players_may_be_named_and_the_seed_gives_the_bytes(tmp_path):
     assert all(regret == 0 for row in rows if row["x"] == "strong" for regret in row["regrets"][::2])
 
 
-def test_the_card_explains_the_files(tmp_path):
+def test_card_explains_files(tmp_path):
     write_dataset("mnk-v0:m=3,n=2,k=2", tmp_path, games=5)
     card = (tmp_path / "README.md").read_text("utf-8")
     assert card.startswith("---\nlicense: mit\nconfigs:\n- config_name: positions\n")
@@ -91,14 +91,14 @@ def test_the_card_explains_the_files(tmp_path):
         ("tictactoe-v0", {"seed": -1}, ParameterError, "seed=-1 of write_dataset"),
     ],
 )
-def test_refusals_leave_nothing(game, options, error, message, tmp_path):
+def test_refused_call_writes_nothing(game, options, error, message, tmp_path):
     with pytest.raises(error, match=message):
         write_dataset(game, tmp_path / "data", **options)
     assert not (tmp_path / "data").exists()
 
 
 @pytest.mark.slow
-def test_square_whole(tmp_path):
+def test_square_game_is_written_completely(tmp_path):
     write_dataset(get_game("square-v0"), tmp_path, games=10)
     with parquet.ParquetFile(tmp_path / "positions.parquet") as file:
         first = file.read_row_group(0).to_pylist()[0]

@@ -1,4 +1,4 @@
-"""What people expect of environments because Gymnasium, PettingZoo and Stable-Baselines3 do it so."""
+"""Conventions of Gymnasium, PettingZoo and Stable-Baselines3 that users expect."""
 
 import gymnasium
 import numpy as np
@@ -9,7 +9,7 @@ from ttt_env.envs.sb3 import make_vec_env
 
 
 @pytest.mark.parametrize("name", ["observation_space", "action_space"])
-def test_a_batch_gives_the_spaces_of_one_game(name):
+def test_vector_env_returns_spaces_of_one_game(name):
     envs = ttt_env.make_vec("square-v0", num_envs=3, opponent="random")
     assert envs.get_attr(name) == envs.call(name) == (getattr(envs, f"single_{name}"),) * 3
     pytest.importorskip("stable_baselines3")
@@ -19,7 +19,7 @@ def test_a_batch_gives_the_spaces_of_one_game(name):
     assert vec.get_attr("observation_space")[0].shape == (4, 4, 2)
 
 
-def test_make_vec_env_takes_env_kwargs_as_sb3_does():
+def test_make_vec_env_accepts_env_kwargs_like_sb3():
     pytest.importorskip("stable_baselines3")
     envs = make_vec_env("tictactoe-v0", n_envs=5, env_kwargs={"play_as": "O", "observation": "flat"})
     assert envs.reset().shape == (5, 18) and set(envs.get_attr("seat")) == {"O"}
@@ -31,7 +31,7 @@ def test_make_vec_env_takes_env_kwargs_as_sb3_does():
         make_vec_env("tictactoe-v0", env_kwargs={"autoreset_mode": "next_step"})
 
 
-def test_the_state_is_the_whole_board_whoever_is_to_move():
+def test_state_is_same_board_for_both_seats():
     env = ttt_env.make("tictactoe-v0")
     with pytest.raises(ttt_env.TttEnvError, match="reset"):
         env.state()
@@ -47,7 +47,7 @@ def test_the_state_is_the_whole_board_whoever_is_to_move():
 
 
 @pytest.mark.parametrize("opponent", [None, "random"])
-def test_a_notebook_shows_the_board_of_an_env(opponent):
+def test_notebook_shows_board_of_env(opponent):
     env = ttt_env.make("tictactoe-v0", opponent=opponent)
     assert env._repr_svg_() == env.game.start._repr_svg_()
     env.reset(seed=0)
@@ -56,13 +56,13 @@ def test_a_notebook_shows_the_board_of_an_env(opponent):
     assert env._repr_svg_() != env.game.start._repr_svg_()
 
 
-def test_an_env_says_whom_it_plays_against():
+def test_text_of_env_names_its_opponents():
     assert "against random" in str(gymnasium.make("ttt_env/tictactoe-v0"))
     env = ttt_env.make("tictactoe-v0", opponent=["minimax", "random"])
     assert str(env) == "<SingleAgentEnv of tictactoe-v0 against minimax or random>"
 
 
-def test_gymnasium_records_a_film_of_an_episode(tmp_path):
+def test_gymnasium_records_video_of_episode(tmp_path):
     pytest.importorskip("moviepy")
     env = ttt_env.make("tictactoe-v0", opponent="random", render_mode="rgb_array")
     with gymnasium.wrappers.RecordVideo(env, str(tmp_path / "films"), disable_logger=True) as recorded:

@@ -1,4 +1,4 @@
-"""Bad input to environments: a named error that says what is allowed, and an environment as it was."""
+"""Bad input to environments: an error that names the allowed values, and an unchanged environment."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from tests.support.refusals import all_raise
 from ttt_env import IllegalMoveError, Position
 from ttt_env.errors import EpisodeOrderError, ImpossiblePositionError, ParameterError
 
-NO_CELLS: list[Any] = [
+BAD_ACTIONS: list[Any] = [
     *(-1, 9, 10**30, np.uint64(2**63), 4.5, 4.0, np.float64(4), float("nan"), float("inf"), 4 + 0j),
     *(None, "4", True, False, np.True_, np.array(True), np.array(4.0), np.array([4]), np.array([4, 5])),
     *(np.array([], dtype=int), [4], object()),
@@ -32,10 +32,10 @@ def raises_and_keeps(
 
 
 @both
-def test_actions_that_are_no_cells(make: Callable[..., Any]) -> None:
+def test_bad_actions_are_refused(make: Callable[..., Any]) -> None:
     for illegal in ("lose", "raise", "resample"):
         env, twin = make(4, 8, illegal=illegal), make(4, 8, illegal=illegal)
-        for action in NO_CELLS:
+        for action in BAD_ACTIONS:
             text = f"{re.escape(repr(action))} is not a cell of tictactoe-v0: expected an integer from 0 to 8"
             raises_and_keeps(env, lambda env, action=action: env.step(action), IllegalMoveError, text)
         env.step(7)
@@ -48,7 +48,7 @@ def test_actions_that_are_no_cells(make: Callable[..., Any]) -> None:
 
 class TestOrder:
     @pytest.mark.parametrize("opponent", [None, "random"])
-    def test_before_reset(self, opponent: str | None) -> None:
+    def test_calls_before_reset_are_refused(self, opponent: str | None) -> None:
         env = ttt_env.make("tictactoe-v0", opponent=opponent)
         calls: list[Callable[[], object]] = [*(partial(env.step, action) for action in (0, 99, None))]
         calls += [lambda: env.position]
@@ -60,22 +60,22 @@ class TestOrder:
         assert not env.action_masks().any()
 
     @pytest.mark.parametrize("cells", [(6, 7, 8), (4, 4)], ids=["won", "illegal"])
-    def test_one_player_step_after_the_end(self, cells: tuple[int, ...]) -> None:
+    def test_step_after_end_is_refused(self, cells: tuple[int, ...]) -> None:
         for caught in (RuntimeError, ValueError):
             raises_and_keeps(one_player(*cells), lambda env: env.step(5), caught, "after the end")
 
     @pytest.mark.parametrize("cells", [X_WINS, [4, 4]], ids=["won", "illegal"])
     @pytest.mark.parametrize("action", [5, 99, "5"])
-    def test_a_dead_player_has_one_action(self, cells: list[int], action: Any) -> None:
+    def test_dead_player_accepts_only_none(self, cells: list[int], action: Any) -> None:
         env = two_player(*cells)
         raises_and_keeps(env, lambda env: env.step(action), IllegalMoveError, "None is the only action")
 
-    def test_two_player_after_the_last_agent(self) -> None:
+    def test_two_player_calls_after_last_agent_are_refused(self) -> None:
         env = two_player(*X_WINS, None, None)
         for act in (lambda env: env.step(None), lambda env: env.step(5), lambda env: env.last()):
             raises_and_keeps(env, act, EpisodeOrderError, "reset")
 
-    def test_observing_an_agent_that_is_none(self) -> None:
+    def test_observing_unknown_agent_is_refused(self) -> None:
         for agent in ("Z", "x", None, 0):
             raises_and_keeps(two_player(4), lambda env, agent=agent: env.observe(agent), ValueError, "X")
 
@@ -90,13 +90,15 @@ BAD_POSITIONS: list[Any] = [
 @both
 @pytest.mark.parametrize("seed", [None, 1])
 class TestReset:
-    def test_to_a_position_that_is_none(self, make: Callable[..., Any], seed: int | None) -> None:
+    def test_bad_position_changes_nothing(self, make: Callable[..., Any], seed: int | None) -> None:
         for position in BAD_POSITIONS:
-            how = {"seed": seed, "options": {"position": position}}
-            raises_and_keeps(make(4), lambda env, how=how: env.reset(**how), ImpossiblePositionError)
+            arguments = {"seed": seed, "options": {"position": position}}
+            raises_and_keeps(
+                make(4), lambda env, arguments=arguments: env.reset(**arguments), ImpossiblePositionError
+            )
 
     @pytest.mark.parametrize("draws", [0, 1])
-    def test_by_a_start_that_gives_none(self, make: Callable[..., Any], seed: int | None, draws: int) -> None:
+    def test_bad_start_changes_nothing(self, make: Callable[..., Any], seed: int | None, draws: int) -> None:
         good = [True]
 
         def start(rng: np.random.Generator) -> Any:
@@ -107,7 +109,7 @@ class TestReset:
         good.clear()
         raises_and_keeps(env, lambda env: env.reset(seed=seed), ImpossiblePositionError, "7 is not")
 
-    def test_with_a_seed_that_is_none(self, make: Callable[..., Any], seed: int | None) -> None:
+    def test_bad_seed_changes_nothing(self, make: Callable[..., Any], seed: int | None) -> None:
         bad: list[Any] = [-1, "1", 1.5]
         for seed in bad:
             raises_and_keeps(make(4), lambda env, seed=seed: env.reset(seed=seed), ParameterError, "seed=")
@@ -127,20 +129,22 @@ class TestReset:
     ],
     ids=str,
 )
-def test_single_reset(options: Any, error: type[Exception], text: str, seed: int | None) -> None:
+def test_bad_reset_options_change_nothing(
+    options: Any, error: type[Exception], text: str, seed: int | None
+) -> None:
     env = one_player(4, opponent=[lowest] * 3)
     raises_and_keeps(env, lambda env: env.reset(seed=seed, options=options), error, text)
 
 
 @pytest.mark.parametrize("seed", [None, 1])
-class TestResetAgainstAnOpponentThatFails:
-    """The opponent, drawn anew, opens the game and fails: who it was, and every number, is as before."""
+class TestResetAgainstFailingOpponent:
+    """A drawn opponent that opens the game and fails: the opponent and all random states stay as before."""
 
     @staticmethod
     def fails(position: Position) -> int:
         raise OSError("the engine is gone")
 
-    def test_changes_nothing(self, seed: int | None) -> None:
+    def test_failed_reset_changes_nothing(self, seed: int | None) -> None:
         env = ttt_env.make("tictactoe-v0", lowest, play_as="O")
         env.reset(seed=7)
         env.set_opponent([self.fails] * 3)
@@ -152,7 +156,7 @@ class TestResetAgainstAnOpponentThatFails:
         env.set_opponent([lambda position: 9] * 3)
         raises_and_keeps(env, lambda env: env.reset(seed=seed), IllegalMoveError, "9")
 
-    def test_keeps_the_turn(self, seed: int | None) -> None:
+    def test_failed_reset_keeps_turn(self, seed: int | None) -> None:
         good = [True]
         env = ttt_env.make(
             "tictactoe-v0", lambda position: lowest(position) if good else 99, play_as="alternate"
@@ -169,7 +173,7 @@ class TestResetAgainstAnOpponentThatFails:
 
 class TestOpponents:
     @pytest.mark.parametrize("reply", [4, 9, -1, 1.5, None, "0", float("nan"), True], ids=repr)
-    def test_that_move_wrongly(self, reply: Any) -> None:
+    def test_illegal_reply_of_opponent_is_error(self, reply: Any) -> None:
         class Wrong(ttt_env.Agent):
             def choose(self, position: Position, rng: np.random.Generator) -> int:
                 return reply  # type: ignore[no-any-return]
@@ -189,5 +193,5 @@ class TestOpponents:
         ],
         ids=["name", "list", "number", "parameter", "nobody", "of another game"],
     )
-    def test_that_do_not_exist(self, opponent: Any, error: type[Exception]) -> None:
+    def test_unknown_opponents_are_refused(self, opponent: Any, error: type[Exception]) -> None:
         raises_and_keeps(one_player(4), lambda env: env.set_opponent(opponent), error)

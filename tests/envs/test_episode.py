@@ -1,4 +1,4 @@
-"""`collect_episode`: each player's own rows of a whole game."""
+"""`collect_episode`: the transitions of each player in a whole game."""
 
 from itertools import pairwise
 from typing import Any
@@ -21,7 +21,7 @@ def rows_of(cells: list[int], **settings: Any) -> dict[Any, list[Transition]]:
 
 @pytest.mark.parametrize("cells", [X_WINS, O_WINS, DRAW], ids=["X wins", "O wins", "draw"])
 class TestRows:
-    def test_hold_each_players_moves_and_view(self, cells: list[int]) -> None:
+    def test_rows_hold_moves_and_views_of_player(self, cells: list[int]) -> None:
         position, played = ttt_env.get_game("tictactoe-v0").start, rows_of(cells)
         rows = {seat: iter(of_seat) for seat, of_seat in played.items()}
         for cell in cells:
@@ -35,7 +35,7 @@ class TestRows:
             position = position.play(cell)
         assert sum(map(len, played.values())) == len(cells)
 
-    def test_lead_from_one_to_the_next_and_end_with_the_end(self, cells: list[int]) -> None:
+    def test_rows_are_linked_and_last_is_terminal(self, cells: list[int]) -> None:
         final = ttt_env.GameRecord(ttt_env.get_game("tictactoe-v0"), cells).positions()[-1]
         for seat, of_seat in rows_of(cells, observation="planes").items():
             for row, following in pairwise(of_seat):
@@ -48,7 +48,7 @@ class TestRows:
 @pytest.mark.parametrize(
     ("cells", "of_x"), [(X_WINS, 1.0), (O_WINS, -1.0), (DRAW, 0.0)], ids=["X wins", "O wins", "draw"]
 )
-def test_the_last_row_has_the_reward_and_no_other(cells: list[int], of_x: float) -> None:
+def test_only_last_row_has_reward(cells: list[int], of_x: float) -> None:
     for misere, sign in ((False, 1), (True, -1)):
         rows = rows_of(cells, misere=misere)
         assert [rows[seat][-1].reward for seat in ("X", "O")] == [sign * of_x, -sign * of_x]
@@ -57,13 +57,13 @@ def test_the_last_row_has_the_reward_and_no_other(cells: list[int], of_x: float)
     assert [sum(row.reward for row in rows[seat]) for seat in ("X", "O")] == [0.5, 0.5]
 
 
-def test_a_player_that_never_moved_has_no_rows() -> None:
+def test_player_without_moves_has_no_rows() -> None:
     env = ttt_env.make("tictactoe-v0", start=Position.parse("XX./OO./..."))
     rows = collect_episode(env, {"X": lambda position: 2, "O": "random"})
     assert [row.reward for row in rows["X"]] == [1.0] and rows["O"] == []
 
 
-def test_same_seed_same_rows() -> None:
+def test_equal_seeds_give_equal_rows() -> None:
     env, other = (ttt_env.make("tictactoe-v0", observation="planes") for _ in range(2))
     agents = {"X": "random", "O": "minimax"}
 
@@ -77,7 +77,7 @@ def test_same_seed_same_rows() -> None:
     assert len({str(episode) for episode in episodes}) > 10
 
 
-def test_episodes_follow_each_other_without_a_seed() -> None:
+def test_unseeded_episodes_differ() -> None:
     env = ttt_env.make("tictactoe-v0")
     ends = []
     for seed in (0, None, None, None, None):
@@ -86,7 +86,7 @@ def test_episodes_follow_each_other_without_a_seed() -> None:
     assert all(end.is_over for end in ends) and len(set(ends)) > 1
 
 
-def test_agents_of_another_game_or_for_other_seats_are_refused() -> None:
+def test_bad_agents_or_seats_are_refused() -> None:
     env, of_square = ttt_env.make("tictactoe-v0"), ttt_env.make_agent("random", "square-v0")
     with pytest.raises(ttt_env.errors.UnknownAgentError, match="square-v0"):
         collect_episode(env, {"X": "random", "O": of_square})

@@ -1,4 +1,4 @@
-"""Connect Four in the environments: move for move as in PettingZoo, and the same in every interface."""
+"""Connect Four in the environments: equal to PettingZoo move by move, and in every interface."""
 
 from itertools import count, pairwise, zip_longest
 
@@ -11,11 +11,11 @@ from ttt_env import IllegalMoveError, Position, connect_four_v0
 from ttt_env.envs.actions import Actions
 
 GAME = ttt_env.get_game("connect-four-v0")
-SMALL = "connect-four-v0:m=3,n=3,k=3"  # in tables, whose store is another one
+SMALL = "connect-four-v0:m=3,n=3,k=3"  # uses the table store
 
 
 def play_both(n_games, seed):
-    """Random games in PettingZoo's environment and in ours; returns how many moves were compared."""
+    """Random games in PettingZoo's environment and in ours; the number of compared moves."""
     theirs = connect_four.env()
     ours = connect_four_v0.env(agent_names=("player_0", "player_1"))
     rng, moves = np.random.default_rng(seed), 0
@@ -24,13 +24,13 @@ def play_both(n_games, seed):
         ours.reset()
         for name in theirs.agent_iter():
             assert name == ours.agent_selection
-            (seen, *others, _), (own, *ours_others, info) = theirs.last(), ours.last()
-            assert np.array_equal(seen["observation"], own["observation"]) and others == ours_others
+            (expected, *others, _), (own, *ours_others, info) = theirs.last(), ours.last()
+            assert np.array_equal(expected["observation"], own["observation"]) and others == ours_others
             if others[1]:
                 theirs.step(None)
                 ours.step(None)
                 continue
-            assert np.array_equal(seen["action_mask"], own["action_mask"])
+            assert np.array_equal(expected["action_mask"], own["action_mask"])
             assert np.array_equal(info["action_mask"], own["action_mask"])
             action = int(rng.choice(np.flatnonzero(own["action_mask"])))
             theirs.step(action)
@@ -40,16 +40,16 @@ def play_both(n_games, seed):
     return moves
 
 
-def test_games_are_those_of_pettingzoo():
+def test_games_equal_pettingzoo():
     assert play_both(100, seed=0) > 1_000
 
 
 @pytest.mark.slow
-def test_ten_thousand_games_are_those_of_pettingzoo():
+def test_ten_thousand_games_equal_pettingzoo():
     assert play_both(10_000, seed=1) > 100_000
 
 
-def test_an_illegal_column_loses_as_in_pettingzoo(capsys):
+def test_illegal_column_loses_like_in_pettingzoo(capsys):
     theirs, ours = connect_four.env(), connect_four_v0.env(agent_names=("player_0", "player_1"))
     theirs.reset()
     ours.reset()
@@ -61,7 +61,7 @@ def test_an_illegal_column_loses_as_in_pettingzoo(capsys):
 
 
 @pytest.mark.parametrize("game", ["connect-four-v0", SMALL])
-def test_a_column_is_the_cell_on_which_the_stone_comes_to_lie(game):
+def test_column_is_cell_where_stone_lands(game):
     by_column = ttt_env.make(game, opponent="random", play_as="X")
     by_cell = ttt_env.make(game, opponent="random", play_as="X", actions="cells")
     rng = np.random.default_rng(0)
@@ -79,7 +79,7 @@ def test_a_column_is_the_cell_on_which_the_stone_comes_to_lie(game):
 
 
 @pytest.mark.parametrize("game", ["connect-four-v0", SMALL])
-def test_many_games_at_once_are_those_of_one(game):
+def test_vector_env_equals_single_games(game):
     envs = ttt_env.make_vec(game, num_envs=16, opponent=None)
     _, infos = envs.reset(seed=0)
     positions, rng = list(envs.boards), np.random.default_rng(0)
@@ -98,7 +98,7 @@ def test_many_games_at_once_are_those_of_one(game):
         assert list(envs.boards) == positions
 
 
-def test_a_full_column_and_a_floating_stone_are_refused():
+def test_full_column_and_floating_stone_are_refused():
     env = ttt_env.make("connect-four-v0", opponent="random", illegal="raise")
     full = Position.parse("X....../O....../X....../O....../X....../O......"[::-1], GAME)
     env.reset(options={"position": full, "play_as": full.to_move})
@@ -115,29 +115,29 @@ def test_a_full_column_and_a_floating_stone_are_refused():
 
 
 @pytest.mark.parametrize("game", [SMALL, GAME])
-def test_a_floating_stone_loses_in_one_of_many_games(game):
+def test_floating_stone_loses_in_vector_env(game):
     envs = ttt_env.make_vec(game, 2, opponent=None, actions="cells")
     envs.reset(seed=0)
     _, rewards, terminated, _, _ = envs.step([0, envs.single_action_space.n - 1])
     assert terminated.tolist() == [True, False] and rewards.tolist() == [-1, 0]
 
 
-def test_without_gravity_columns_are_the_cells():
+def test_columns_are_cells_without_gravity():
     for name in ("tictactoe-v0", "qubic-v0"):
         game = ttt_env.get_game(name)
         assert Actions(game, "columns").are_cells and Actions(game).n == game.n_cells
 
 
 @pytest.mark.parametrize("game", [GAME, ttt_env.get_game("tictactoe-v0").with_gravity(1)], ids=str)
-def test_an_episode_of_agents_is_played_by_their_cells(game):
-    env, seen = ttt_env.make(game), []
+def test_agents_play_cells_in_collect_episode(game):
+    env, asked_positions = ttt_env.make(game), []
 
     def lowest(position):
-        seen.append(position)
+        asked_positions.append(position)
         return position.legal_cells[0]
 
     rows = ttt_env.collect_episode(env, {"X": lowest, "O": lowest}, seed=0)
-    positions = [*seen, env.position]
+    positions = [*asked_positions, env.position]
     assert all(before.play(before.legal_cells[0]) == after for before, after in pairwise(positions))
     actions = [row.action for pair in zip_longest(rows["X"], rows["O"]) for row in pair if row]
-    assert actions == [game.column_of[position.legal_cells[0]] for position in seen]
+    assert actions == [game.column_of[position.legal_cells[0]] for position in asked_positions]

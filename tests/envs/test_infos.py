@@ -1,4 +1,4 @@
-"""The `info` of every environment: numbers and arrays of numbers, and one mask wherever it is told."""
+"""The `info` of every environment: numbers and arrays of numbers, and a consistent action mask."""
 
 from collections.abc import Callable, Mapping
 from numbers import Number
@@ -31,7 +31,7 @@ def are_numbers(info: Mapping[str, Any]) -> bool:
 
 
 class TestMaskOfTwoPlayers:
-    """The rule: the free cells for the agent that is selected, always, and none for the other."""
+    """The selected agent always gets its free cells, and the other agent none."""
 
     WRAPPERS: ClassVar[dict[str, Callable[[Any], Any]]] = {
         "itself": lambda env: env,
@@ -43,15 +43,15 @@ class TestMaskOfTwoPlayers:
 
     @pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
     @pytest.mark.parametrize("cells", [X_WINS, DRAW], ids=["won", "full"])
-    def test_at_every_move_and_after_the_end(self, wrap: Callable[[Any], Any], cells: list[int]) -> None:
+    def test_masks_at_every_move_and_after_end(self, wrap: Callable[[Any], Any], cells: list[int]) -> None:
         env = wrap(ttt_env.make(ID))
         env.reset()
         for cell in [*cells, None]:
             free = (env.unwrapped.position.board == 0).ravel()
             for agent in env.agents:
-                due = free * (agent == env.agent_selection)
-                assert env.infos[agent]["action_mask"].tolist() == due.tolist()
-                assert env.observe(agent)["action_mask"].tolist() == due.tolist()
+                expected = free * (agent == env.agent_selection)
+                assert env.infos[agent]["action_mask"].tolist() == expected.tolist()
+                assert env.observe(agent)["action_mask"].tolist() == expected.tolist()
                 assert are_numbers(env.infos[agent])
             observation, _, _, _, info = env.last()
             masks = [info["action_mask"], observation["action_mask"], env.unwrapped.action_masks()]
@@ -61,7 +61,7 @@ class TestMaskOfTwoPlayers:
 
 
 class TestMaskOfOnePlayer:
-    """The rule: the cells that may be played, and all ones once the episode is over."""
+    """The legal cells, and all ones when the episode is over."""
 
     WRAPPERS: ClassVar[dict[str, Callable[[Any], Any]]] = {
         "itself": lambda env: env,
@@ -75,20 +75,20 @@ class TestMaskOfOnePlayer:
     @pytest.mark.parametrize("cells", [[6, 7, 8], [4, 4], [8, 4, 3]], ids=["won", "taken", "lost"])
     @pytest.mark.parametrize("kind", ["dict", "planes", "flat"])
     @pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
-    def test_single(self, wrap: Callable[[Any], Any], kind: Any, cells: list[int]) -> None:
+    def test_single_env(self, wrap: Callable[[Any], Any], kind: Any, cells: list[int]) -> None:
         env = wrap(ttt_env.make(ID, opponent=lowest, play_as="X", observation=kind))
         observation, info = env.reset(seed=0)
         for cell in [*cells, None]:
             is_over = cell is None
-            due = (env.unwrapped.position.board == 0).ravel() | is_over
-            assert info["action_mask"].tolist() == due.tolist()
-            assert env.get_wrapper_attr("action_masks")().tolist() == due.tolist()
+            expected = (env.unwrapped.position.board == 0).ravel() | is_over
+            assert info["action_mask"].tolist() == expected.tolist()
+            assert env.get_wrapper_attr("action_masks")().tolist() == expected.tolist()
             if kind == "dict":
-                assert observation["action_mask"].tolist() == due.tolist()
+                assert observation["action_mask"].tolist() == expected.tolist()
             if not is_over:
                 observation, _, _, _, info = env.step(cell)
-            told = {name: value for name, value in info.items() if name != "episode"}
-            assert are_numbers(told)
+            values = {name: value for name, value in info.items() if name != "episode"}
+            assert are_numbers(values)
 
     @pytest.mark.parametrize(
         "game, mode, opponent",
@@ -100,27 +100,27 @@ class TestMaskOfOnePlayer:
         ),
         ids=lambda value: getattr(value, "__name__", str(value)),
     )
-    def test_vector(self, game: str, mode: Any, opponent: Any) -> None:
+    def test_vector_env(self, game: str, mode: Any, opponent: Any) -> None:
         envs = ttt_env.make_vec(game, 16, opponent, observation="dict", autoreset_mode=mode)
         observation, info = envs.reset(seed=0)
         rng, n_ended = np.random.default_rng(0), 0
         for _ in range(12):
             free = np.array([(position.board == 0).ravel() for position in envs.boards])
-            due = free | envs._over[:, None] if mode != "same_step" else free
+            expected = free | envs._over[:, None] if mode != "same_step" else free
             for mask in (info["action_mask"], observation["action_mask"], envs.action_masks()):
-                assert (mask == due).all()
-            actions = (rng.random(due.shape) * due).argmax(axis=1)
+                assert (mask == expected).all()
+            actions = (rng.random(expected.shape) * expected).argmax(axis=1)
             observation, _, over, _, info = envs.step(actions)
             assert are_numbers(info)
             if mode == "same_step" and over.any():
                 assert info["final_info"]["action_mask"][over].all()
-                assert all(seen["action_mask"].all() for seen in info["final_obs"][over])
+                assert all(observed["action_mask"].all() for observed in info["final_obs"][over])
             n_ended += over.sum()
             if mode == "disabled" and over.any():
                 observation, info = envs.reset(options={"reset_mask": over})
         assert n_ended
 
-    def test_sync_vector(self) -> None:
+    def test_sync_vector_env(self) -> None:
         make = lambda: ttt_env.make(ID, lowest, play_as="X", observation="dict")  # noqa: E731
         envs = SyncVectorEnv([make] * 2)
         envs.reset(seed=0)
@@ -133,13 +133,13 @@ class TestMaskOfOnePlayer:
 
 
 class TestWrappersToTorch:
-    """Wrappers that turn every number into a tensor, and fail on all else, through whole episodes."""
+    """Wrappers that turn every number into a tensor, and fail on all else, in whole episodes."""
 
     @pytest.mark.parametrize("opponent", ["random", "forfeiting"])
     @pytest.mark.parametrize("kind", ["planes", "dict", "flat"])
-    def test_single(self, kind: Any, opponent: str) -> None:
+    def test_single_env(self, kind: Any, opponent: str) -> None:
         torch = pytest.importorskip("torch")
-        agent = "random" if opponent == "random" else Speechless()
+        agent = "random" if opponent == "random" else SilentAgent()
         env = gymnasium.wrappers.NumpyToTorch(ttt_env.make(ID, agent, play_as="X", observation=kind))
         for seed in range(20):
             (_, info), over = env.reset(seed=seed), False
@@ -150,9 +150,9 @@ class TestWrappersToTorch:
 
     @pytest.mark.parametrize("kind", ["planes", "dict", "flat"])
     @pytest.mark.parametrize("opponent", ["random", "forfeiting"])
-    def test_vectors(self, opponent: str, kind: Any) -> None:
+    def test_vector_env(self, opponent: str, kind: Any) -> None:
         torch = pytest.importorskip("torch")
-        agent = "random" if opponent == "random" else Speechless()
+        agent = "random" if opponent == "random" else SilentAgent()
         envs: Any = ttt_env.make_vec(ID, 3, agent, play_as="X", observation=kind)
         envs = gymnasium.wrappers.vector.NumpyToTorch(envs)
         info, n_ended, n_forfeits = envs.reset(seed=0)[1], 0, 0
@@ -165,7 +165,7 @@ class TestWrappersToTorch:
         assert n_ended > 3 and n_forfeits == n_ended * (opponent == "forfeiting")
 
 
-class Speechless(ttt_env.agent.AskedAgent):
+class SilentAgent(ttt_env.agent.AskedAgent):
     """Never names a cell."""
 
     def __init__(self) -> None:

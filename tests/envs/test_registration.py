@@ -1,4 +1,4 @@
-"""`make` and the ways to an environment by name."""
+"""`make` and the registries: environments by name."""
 
 import pickle
 import subprocess
@@ -22,7 +22,7 @@ MODULES = {id: getattr(ttt_env, id.replace("-", "_")) for id in CATALOGUE}
 
 
 @pytest.mark.parametrize("id", CATALOGUE)
-def test_every_id(id: str) -> None:
+def test_every_id_makes_environments(id: str) -> None:
     env, game = ttt_env.make(id), ttt_env.get_game(id)
     assert isinstance(env, pettingzoo.AECEnv)
     assert env.possible_agents == ["X", "O"] and env.game == game
@@ -38,7 +38,7 @@ def test_every_id(id: str) -> None:
         assert env.observation_space("O").shape == (*env.game.shape, 2)
 
 
-def test_the_parallel_env_is_stepped_in_order_and_with_the_movers_action() -> None:
+def test_parallel_env_needs_reset_and_action_of_mover() -> None:
     env: Any = ttt_env.make("tictactoe-v0", api="parallel")
     with pytest.raises(errors.EpisodeOrderError, match=r"call reset\(\)"):
         env.step({"X": 4, "O": 0})
@@ -63,7 +63,7 @@ GAMES: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("opponent", [None, "random"])
 @pytest.mark.parametrize(("id", "parameters"), GAMES.values(), ids=GAMES)
-def test_parameters_of_the_game(id: str, parameters: dict[str, Any], opponent: str | None) -> None:
+def test_game_parameters_are_accepted(id: str, parameters: dict[str, Any], opponent: str | None) -> None:
     env = ttt_env.make(id, opponent=opponent, **parameters, observation="planes")
     env.reset(seed=0)
     assert env.game.shape == (3, 4)
@@ -71,8 +71,8 @@ def test_parameters_of_the_game(id: str, parameters: dict[str, Any], opponent: s
 
 
 @pytest.mark.slow
-def test_gymnasium_finds_the_ids_without_an_import() -> None:
-    """The module in front of the id does it, as in a worker process that has imported nothing."""
+def test_gymnasium_finds_ids_without_import() -> None:
+    """The module before the id is imported, as in a worker process that has imported nothing."""
     code = (
         "import gymnasium\n"
         "env = gymnasium.make('ttt_env:ttt_env/tictactoe-v0', opponent='minimax', play_as='X')\n"
@@ -88,23 +88,23 @@ def test_gymnasium_finds_the_ids_without_an_import() -> None:
 
 @pytest.mark.parametrize("id", CATALOGUE)
 @pytest.mark.skipif(not hasattr(pettingzoo, "make"), reason="PettingZoo before 1.27 has no registry")
-def test_pettingzoos_registry(id: str) -> None:
+def test_pettingzoo_registry(id: str) -> None:
     env = pettingzoo.make("aec", f"ttt_env/{id}", misere=True, observation="planes")
     assert isinstance(env, TwoPlayerEnv) and env.game == ttt_env.get_game(id, misere=True)
     assert pettingzoo.make("aec", f"ttt_env/{id.replace('-', '_')}").game == ttt_env.get_game(id)
 
 
-class TestTheLongestEpisode:
+class TestMaxEpisodeSteps:
     @pytest.mark.parametrize("id", CATALOGUE)
-    def test_is_in_the_specs(self, id: str) -> None:
+    def test_specs_hold_longest_episode(self, id: str) -> None:
         n_cells = ttt_env.get_game(id).n_cells
         for env in (ttt_env.make(id, opponent="random"), ttt_env.make_vec(id, 2)):
             assert env.spec is not None and env.spec.max_episode_steps == n_cells
         registered = gymnasium.spec(f"ttt_env/{id}").max_episode_steps
         assert registered is not None and registered >= n_cells
 
-    def test_cuts_no_episode_off(self) -> None:
-        """The largest board, of parameters that the registry does not know."""
+    def test_no_episode_is_truncated(self) -> None:
+        """The largest board, with parameters that the registry does not know."""
         env = gymnasium.make("ttt_env/mnk-v0", m=8, n=8, k=8, opponent="random", illegal="raise")
         _, info = env.reset(seed=0)
         n_steps, terminated = 0, False
@@ -114,7 +114,7 @@ class TestTheLongestEpisode:
             n_steps += 1
         assert n_steps > ttt_env.get_game("mnk-v0").n_cells
 
-    def test_of_a_vector_env_may_not_be_shorter(self) -> None:
+    def test_vector_env_refuses_shorter_limit(self) -> None:
         make = partial(gymnasium.make_vec, "ttt_env/tictactoe-v0", 2, vectorization_mode="vector_entry_point")
         assert make(max_episode_steps=9).num_envs == 2
         with pytest.raises(errors.ParameterError, match="max_episode_steps=8: no episode"):
@@ -123,27 +123,27 @@ class TestTheLongestEpisode:
 
 @pytest.mark.parametrize("opponent", [None, "random"])
 @pytest.mark.parametrize("id", ["tictactoe-v0", "mnk-v0:m=4,n=3,k=3", ttt_env.Game("two", (2,), [(0, 1)])])
-def test_an_unknown_keyword_is_told_in_the_words_of_python_too(id: Any, opponent: str | None) -> None:
-    """TorchRL tries `frameskip` and leaves it out again if the `TypeError` says so."""
+def test_unknown_keyword_error_mentions_it_like_python(id: Any, opponent: str | None) -> None:
+    """TorchRL tries `frameskip` and omits it again if the `TypeError` says so."""
     with pytest.raises(TypeError, match="unexpected keyword argument 'frameskip'") as caught:
         ttt_env.make(id, opponent=opponent, frameskip=1)
     assert "Allowed: " in str(caught.value) and "render_mode" in str(caught.value)
 
 
-def test_gymnasium_says_which_version_an_id_without_one_is() -> None:
+def test_gymnasium_resolves_id_without_version() -> None:
     with pytest.warns(UserWarning, match="latest versioned environment `ttt_env/tictactoe-v0`"):
         gymnasium.make("ttt_env/tictactoe")
     assert gymnasium.make("ttt_env/mnk-v0", m=4, n=3, k=3).unwrapped.game.shape == (3, 4)
 
 
 @pytest.mark.parametrize("opponent", [None, "random"])
-def test_a_game_is_an_id(opponent: str | None) -> None:
+def test_game_object_is_accepted_as_id(opponent: str | None) -> None:
     env = ttt_env.make(CORNERS, opponent=opponent)
     env.reset(seed=0)
     assert env.game is CORNERS and env.position.game is CORNERS
 
 
-def test_settings_arrive() -> None:
+def test_settings_reach_environment() -> None:
     start = ttt_env.Position.parse("X../.O./...")
     settings: Any = {"play_as": "O", "illegal": "raise", "rewards": {"draw": 0.5}, "observation": "dict"}
     opponent = ["random", "minimax"]
@@ -162,7 +162,7 @@ def test_registering_twice_changes_nothing() -> None:
     assert gymnasium.registry == before
 
 
-def test_a_spec_survives_pickling() -> None:
+def test_spec_survives_pickling() -> None:
     spec = ttt_env.make("mnk-v0", m=4, n=3, k=3, opponent="random").spec
     assert gymnasium.make(pickle.loads(pickle.dumps(spec))).unwrapped.game.shape == (3, 4)
 
@@ -194,7 +194,9 @@ BAD_NAMES: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("id", "settings", "error", "text"), BAD_NAMES)
-def test_unknown_names(id: Any, settings: dict[str, Any], error: type[Exception], text: str) -> None:
+def test_unknown_names_are_refused(
+    id: Any, settings: dict[str, Any], error: type[Exception], text: str
+) -> None:
     with pytest.raises(error, match=text):
         ttt_env.make(id, **settings)
 
@@ -211,11 +213,11 @@ BAD_VALUES: list[dict[str, Any]] = [
 ]
 
 
-def test_values_that_a_parameter_cannot_take() -> None:
+def test_bad_values_are_refused() -> None:
     all_raise(errors.ParameterError, "", lambda it: ttt_env.make(**{"id": "tictactoe-v0", **it}), BAD_VALUES)
 
 
-def test_other_doors_name_the_nearest_parameter() -> None:
+def test_other_constructors_suggest_nearest_parameter() -> None:
     for caught in (ValueError, TypeError):
         with pytest.raises(caught, match="did you mean observation"):
             ttt_env.tictactoe_v0.env(obseration="dict")
@@ -224,7 +226,7 @@ def test_other_doors_name_the_nearest_parameter() -> None:
 
 
 @pytest.mark.parametrize("opponent", [None, "random"])
-def test_starts_that_are_none(opponent: str | None) -> None:
+def test_bad_starts_are_refused(opponent: str | None) -> None:
     starts: list[Any] = [
         ttt_env.get_game("square-v0").start,
         ttt_env.get_game("tictactoe-v0", misere=True).start,

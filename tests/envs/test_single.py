@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ttt_env
-from tests.support.envs import one_player as started
+from tests.support.envs import one_player
 from tests.support.games import highest, lowest
 from tests.support.refusals import all_raise
 from ttt_env import Agent, Position
@@ -20,40 +20,40 @@ WINNERS: dict[str | None, int] = {"X": 0, "O": 1, None: -1}
 
 
 class Highest(Agent):
-    """A user's own agent: plays the highest free cell, and chooses it as NumPy does."""
+    """A custom agent that plays the highest free cell, as a NumPy integer."""
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         return np.max(position.legal_cells)  # type: ignore[no-any-return]
 
 
 def trajectory(env: SingleAgentEnv, **reset: Any) -> list[Any]:
-    """All that an episode shows of itself, the agent playing its highest free cell."""
+    """All outputs of an episode in which the agent plays its highest free cell."""
     _, info = env.reset(**reset)
-    brief: list[Any] = [env.seat, str(env.position)]
+    outputs: list[Any] = [env.seat, str(env.position)]
     over = False
     while not over:
         cell = int(np.flatnonzero(info["action_mask"])[-1])
         observation, reward, over, truncated, info = env.step(cell)
-        brief.append((cell, str(env.position), observation.tolist(), reward, over, truncated))
-    return brief
+        outputs.append((cell, str(env.position), observation.tolist(), reward, over, truncated))
+    return outputs
 
 
 def test_rewards_can_be_set() -> None:
     rewards = {"win": 5, "loss": -2, "illegal": -9, "draw": 3}
-    assert started(6, 7, rewards=rewards).step(8)[1] == 5.0
-    assert started(8, 4, rewards=rewards).step(3)[1] == -2.0
-    assert started(4, rewards=rewards).step(0)[1] == -9.0
-    assert started(start=Position.parse("XOX/XOO/O.X"), rewards=rewards).step(7)[1] == 3.0
+    assert one_player(6, 7, rewards=rewards).step(8)[1] == 5.0
+    assert one_player(8, 4, rewards=rewards).step(3)[1] == -2.0
+    assert one_player(4, rewards=rewards).step(0)[1] == -9.0
+    assert one_player(start=Position.parse("XOX/XOO/O.X"), rewards=rewards).step(7)[1] == 3.0
 
 
 class TestPlayAs:
-    def test_o_sees_the_first_move(self) -> None:
+    def test_o_sees_first_move(self) -> None:
         env = ttt_env.make("tictactoe-v0", opponent=highest, play_as="O")
         observation, info = env.reset(seed=0)
         assert env.seat == "O" and str(env.position) == ".../.../..X"
         assert observation[2, 2].tolist() == [0, 1] and info["action_mask"].sum() == 8
 
-    def test_random_is_the_default_and_takes_both_seats(self) -> None:
+    def test_default_seat_is_random(self) -> None:
         env = ttt_env.make("tictactoe-v0", opponent=lowest)
         env.reset(seed=0)
         seats = []
@@ -67,17 +67,17 @@ class TestPlayAs:
         "resets, seats",
         [
             ([{}] * 5, "XOXOX"),
-            ([{}, {"seed": 1}, {}, {}, {"seed": 2}, {"seed": 3}], "XXOXXX"),  # a seed starts the turns anew
+            ([{}, {"seed": 1}, {}, {}, {"seed": 2}, {"seed": 3}], "XXOXXX"),  # a seed restarts the turns
             ([{}, {"options": {"play_as": "X"}}, {}], "XXX"),  # an episode of another seat counts as a turn
         ],
     )
-    def test_alternate_begins_with_x_and_takes_turns(self, resets: Any, seats: str) -> None:
+    def test_alternate_starts_with_x_and_takes_turns(self, resets: Any, seats: str) -> None:
         env = ttt_env.make("tictactoe-v0", opponent=lowest, play_as="alternate")
         assert [(env.reset(**reset), env.seat)[1] for reset in resets] == list(seats)
 
 
 def test_options_hold_for_one_episode() -> None:
-    env = started(play_as="X", start=Position.parse("XO./.../..."))
+    env = one_player(play_as="X", start=Position.parse("XO./.../..."))
     seats = [(env.reset(options=options), env.seat)[1] for options in ({"play_as": "O"}, None, {})]
     assert seats == list("OXX")
     env.reset(options={"position": Position.parse("X../O../...")})
@@ -89,19 +89,19 @@ def test_options_hold_for_one_episode() -> None:
 
 
 class TestOpponents:
-    def test_each_of_several_is_drawn(self) -> None:
+    def test_opponent_is_drawn_from_list(self) -> None:
         replies = []
         for several in ([lowest, highest, "minimax"], (lowest, highest, "minimax")):
-            env = started(opponent=several)
+            env = one_player(opponent=several)
             for _ in range(30):
                 env.reset()
                 env.step(4)
                 replies.append((env.position.o_mask.bit_length() - 1, id(env.opponent)))
             assert len({agent for _, agent in replies[-30:]}) == 3
-        assert {cell for cell, _ in replies} == {0, 2, 6, 8}  # minimax answers the centre by any corner
+        assert {cell for cell, _ in replies} == {0, 2, 6, 8}  # minimax answers the centre with any corner
 
-    def test_the_same_one_plays_to_the_end(self) -> None:
-        env = started(opponent=[lowest, highest])
+    def test_opponent_stays_during_episode(self) -> None:
+        env = one_player(opponent=[lowest, highest])
         for _ in range(20):
             env.reset()
             env.step(4)
@@ -109,40 +109,42 @@ class TestOpponents:
             env.step(5)
             assert env.position.o_mask == (0b11 if first == 1 else 0b110000000)
 
-    def test_that_choose_cells_of_numpy(self) -> None:
+    def test_opponent_may_choose_numpy_integers(self) -> None:
         for id in ("tictactoe-v0", "qubic-v0"):
             agent = Highest(ttt_env.get_game(id))
             for opponent in (agent, lambda position: np.int64(highest(position))):
-                env = started(0, id=id, opponent=opponent)
+                env = one_player(0, id=id, opponent=opponent)
                 assert env.position.o_mask == 1 << env.game.n_cells - 1
                 assert type(env.position.theirs) is int and type(env.position.mine) is int
-            assert started(id=id, opponent=agent).opponent is agent
+            assert one_player(id=id, opponent=agent).opponent is agent
 
     @pytest.mark.parametrize("opponent", [highest, [highest], "minimax"], ids=["function", "list", "name"])
-    def test_can_be_changed_in_the_middle(self, opponent: Any) -> None:
-        env = started(4)
+    def test_opponent_can_be_changed_during_episode(self, opponent: Any) -> None:
+        env = one_player(4)
         env.set_opponent(opponent)
         env.step(1)
-        assert env.position.o_mask == (1 | 1 << (7 if opponent == "minimax" else 8))  # 1 4 7 is to be stopped
+        assert env.position.o_mask == (
+            1 | 1 << (7 if opponent == "minimax" else 8)
+        )  # minimax must block 1 4 7
         env.reset()
         env.step(4)
         assert opponent == "minimax" or env.position.o_mask == 1 << 8
 
-    @pytest.mark.parametrize("late", [False, True], ids=["made with", "set later"])
-    def test_weights_are_the_chances(self, late: bool) -> None:
+    @pytest.mark.parametrize("is_set_later", [False, True], ids=["made with", "set later"])
+    def test_opponents_are_drawn_by_weight(self, is_set_later: bool) -> None:
         several, weights = [lowest, highest, "minimax"], [6.0, 2.0, 0.0]
-        env = started(**({} if late else {"opponent": several, "opponent_weights": weights}))
-        if late:
+        env = one_player(**({} if is_set_later else {"opponent": several, "opponent_weights": weights}))
+        if is_set_later:
             env.set_opponent(several, weights)
-        seen = Counter((env.reset(), env.step(4), env.position.o_mask)[2] for _ in range(1000))
-        assert set(seen) == {1, 1 << 8}
-        assert abs(seen[1] - 750) < 55  # four standard deviations
+        counts = Counter((env.reset(), env.step(4), env.position.o_mask)[2] for _ in range(1000))
+        assert set(counts) == {1, 1 << 8}
+        assert abs(counts[1] - 750) < 55  # four standard deviations
 
-    def test_setting_several_draws_one_of_them_now(self) -> None:
-        """The opponent for the rest of the episode is drawn by one number, with the weights as chances."""
+    def test_setting_opponents_draws_one_immediately(self) -> None:
+        """The opponent for the rest of the episode is drawn by one random number, with the given weights."""
         drawn = []
         for seed in range(20):
-            env = started(seed=seed)
+            env = one_player(seed=seed)
             draw = copy.deepcopy(env.np_random).random()
             env.set_opponent([lowest, highest, "minimax"], [0.25, 0.5, 0.25])
             number = (draw >= 0.25) + (draw >= 0.75)
@@ -150,20 +152,20 @@ class TestOpponents:
             drawn.append(int(number))
         assert set(drawn) == {0, 1, 2}
 
-    def test_setting_one_takes_no_number(self) -> None:
-        env = started(opponent=[lowest, highest])
+    def test_setting_one_opponent_draws_no_random_number(self) -> None:
+        env = one_player(opponent=[lowest, highest])
         state = env.np_random.bit_generator.state
         env.set_opponent("minimax")
         assert env.np_random.bit_generator.state == state
 
-    def test_a_draw_that_meets_a_summed_chance_picks_the_next(self) -> None:
+    def test_draw_equal_to_cumulative_weight_picks_next(self) -> None:
         lineup = OpponentMix([lowest, highest, "minimax"], [1, 2, 1], ttt_env.get_game("tictactoe-v0"))
         assert [lineup.pick(draw) for draw in (0.0, 0.25, 0.75)] == lineup.agents
 
     def test_bad_weights_change_nothing(self) -> None:
         bad: list[Any] = [[1], [1, 2, 3], [[1, 2]], [0, 0], [1, -1], [1, np.nan], [np.inf, 1]]
         bad += ["12", [1, None], 2]
-        env, two, text = started(), [lowest, highest], "2 finite numbers ≥ 0, not all 0"
+        env, two, text = one_player(), [lowest, highest], "2 finite numbers ≥ 0, not all 0"
         opponent, state = env.opponent, env.np_random.bit_generator.state
         all_raise(ParameterError, text, lambda weights: env.set_opponent(two, weights), bad)
         assert env.opponent is opponent and env.np_random.bit_generator.state == state
@@ -173,18 +175,18 @@ class TestOpponents:
 
 
 class TestStart:
-    @pytest.mark.parametrize("seat, brief", [("X", "XO./.../..."), ("O", "X../.../...")])
-    def test_who_is_to_move_moves_first(self, seat: Any, brief: str) -> None:
-        env = started(start=Position.parse("X../.../..."), play_as=seat)
-        assert env.seat == seat and str(env.position) == brief
+    @pytest.mark.parametrize("seat, expected", [("X", "XO./.../..."), ("O", "X../.../...")])
+    def test_player_to_move_in_start_moves_first(self, seat: Any, expected: str) -> None:
+        env = one_player(start=Position.parse("X../.../..."), play_as=seat)
+        assert env.seat == seat and str(env.position) == expected
 
-    def test_one_that_the_opponent_ends_at_once_is_drawn_anew(self) -> None:
+    def test_start_that_opponent_ends_is_drawn_again(self) -> None:
         lost, open_ = Position.parse(".XX/OO./..."), Position.parse("..X/OO./.X.")
-        env = started(play_as="O", start=lambda rng: (lost, open_)[int(rng.integers(2))])
+        env = one_player(play_as="O", start=lambda rng: (lost, open_)[int(rng.integers(2))])
         for seed in range(20):
             env.reset(seed=seed)
             assert str(env.position) == "X.X/OO./.X."
-        env = started(play_as="random", start=lost)  # the seat is drawn anew, too
+        env = one_player(play_as="random", start=lost)  # the seat is drawn again, too
         assert {(env.reset(seed=seed), env.seat)[1] for seed in range(20)} == {"X"}
         env = ttt_env.make("tictactoe-v0", opponent=lowest, play_as="O", start=lost)
         with pytest.raises(ttt_env.errors.ImpossiblePositionError, match="ends the game"):
@@ -193,7 +195,7 @@ class TestStart:
 
 class TestObservations:
     def test_dict_holds_planes_and_mask(self) -> None:
-        env = started(observation="dict")
+        env = one_player(observation="dict")
         observation, _, _, _, info = env.step(4)
         assert set(observation) == {"observation", "action_mask"}
         assert env.observation_space.contains(observation)
@@ -204,7 +206,7 @@ class TestObservations:
 
     @pytest.mark.parametrize("kind", ["planes", "dict", "flat"])
     @pytest.mark.parametrize("play_as", ["X", "O"])
-    def test_own_stones_are_on_plane_0_in_every_step(self, kind: str, play_as: str) -> None:
+    def test_own_stones_are_on_plane_0(self, kind: str, play_as: str) -> None:
         env = ttt_env.make("tictactoe-v0", opponent="random", play_as=play_as, observation=kind)
         for seed in range(20):
             (observation, info), over = env.reset(seed=seed), False
@@ -215,28 +217,28 @@ class TestObservations:
                 assert (planes[..., 0] == (text == play_as)).all()
                 assert (planes[..., 1] == (text == "XO".replace(play_as, ""))).all()
 
-    def test_arrays_are_the_callers_own(self) -> None:
-        env, other = started(observation="dict"), started(observation="dict")
+    def test_arrays_are_copies(self) -> None:
+        env, other = one_player(observation="dict"), one_player(observation="dict")
         observation, info = env.reset(seed=0)
         for array in (*observation.values(), info["action_mask"], env.action_masks()):
             array[...] = 1 if array.dtype == np.bool_ else 7
         for cells in (4, 8), (4, 8):
             for cell in cells:
-                told, expected = env.step(cell), other.step(cell)
+                result, expected = env.step(cell), other.step(cell)
                 for key in ("observation", "action_mask"):
-                    assert (told[0][key] == expected[0][key]).all()
-                    told[0][key][...] = 7
-                assert (told[4]["action_mask"] == expected[4]["action_mask"]).all()
-                told[4]["action_mask"][...] = 7
+                    assert (result[0][key] == expected[0][key]).all()
+                    result[0][key][...] = 7
+                assert (result[4]["action_mask"] == expected[4]["action_mask"]).all()
+                result[4]["action_mask"][...] = 7
             env.reset(seed=0)
             other.reset(seed=0)
 
 
 class TestInfo:
     @pytest.mark.parametrize("misere", [False, True])
-    def test_names_the_seat_and_at_the_end_the_winner(self, misere: bool) -> None:
+    def test_info_holds_seat_and_final_winner(self, misere: bool) -> None:
         env = ttt_env.make("tictactoe-v0", opponent="random", illegal="resample", misere=misere)
-        seen = set()
+        outcomes = set()
         for seed in range(200):
             (_, info), over = env.reset(seed=seed), False
             while not over:
@@ -245,14 +247,14 @@ class TestInfo:
             assert set(info) == {"action_mask", "seat", "winner"}
             assert info["seat"] == "XO".index(env.seat) and info["winner"] == WINNERS[env.position.winner]
             assert reward == (0.0 if info["winner"] < 0 else 1.0 if info["winner"] == info["seat"] else -1.0)
-            seen.add((env.seat, info["winner"]))
-        assert seen == {(seat, winner) for seat in "XO" for winner in (0, 1, -1)}
-        _, reward, over, _, info = started(4).step(4)
+            outcomes.add((env.seat, info["winner"]))
+        assert outcomes == {(seat, winner) for seat in "XO" for winner in (0, 1, -1)}
+        _, reward, over, _, info = one_player(4).step(4)
         assert (reward, over, info["winner"]) == (-1.0, True, -1)
 
 
 @pytest.mark.parametrize("opponent", ["random", ["random", "minimax", lowest]], ids=["one", "list"])
-def test_same_seed_same_episode(opponent: Any) -> None:
+def test_equal_seeds_give_equal_episodes(opponent: Any) -> None:
     env, other = (ttt_env.make("tictactoe-v0", opponent=opponent) for _ in range(2))
     other.reset(seed=99)
     episodes = [trajectory(env, seed=seed) for seed in range(30)] + [trajectory(env) for _ in range(30)]

@@ -40,7 +40,7 @@ def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     return str(request.param)
 
 
-def started(num_envs: int = 4, seed: int = 0, options: Any = None, **settings: Any) -> VectorGameEnv:
+def new_envs(num_envs: int = 4, seed: int = 0, options: Any = None, **settings: Any) -> VectorGameEnv:
     envs = ttt_env.make_vec(
         settings.pop("id", "tictactoe-v0"), num_envs, **{"opponent": lowest, "play_as": "X", **settings}
     )
@@ -49,27 +49,27 @@ def started(num_envs: int = 4, seed: int = 0, options: Any = None, **settings: A
 
 
 def free_cells(envs: VectorGameEnv, rng: np.random.Generator) -> Any:
-    """A random free cell of each sub-env, any cell where there is none."""
+    """A random free cell of each sub-env, or any cell if none is free."""
     masks = envs.action_masks()
     return np.argmax(masks * rng.random(masks.shape), axis=1)
 
 
-def flat(value: Any) -> Any:
-    """Arrays, and tuples and dicts of them, as something to be compared with ==."""
+def comparable(value: Any) -> Any:
+    """Arrays, and tuples and dicts of them, in a form that == compares."""
     if isinstance(value, dict):
-        return {key: flat(part) for key, part in value.items()}
+        return {key: comparable(part) for key, part in value.items()}
     if isinstance(value, tuple):
-        return tuple(flat(part) for part in value)
+        return tuple(comparable(part) for part in value)
     is_of_objects = isinstance(value, np.ndarray) and value.dtype.kind == "O"
-    return [flat(part) for part in value] if is_of_objects else np.array(value).tolist()
+    return [comparable(part) for part in value] if is_of_objects else np.array(value).tolist()
 
 
 def trajectory(envs: VectorGameEnv, n_steps: int = 30, **reset: Any) -> list[Any]:
     rng = np.random.default_rng(7)
-    shown = [flat(envs.reset(**reset))]
+    outputs = [comparable(envs.reset(**reset))]
     for _ in range(n_steps):
-        shown.append(flat(envs.step(free_cells(envs, rng))))
-    return shown
+        outputs.append(comparable(envs.step(free_cells(envs, rng))))
+    return outputs
 
 
 def positions_of(seat: str, step: int) -> list[Position]:
@@ -80,7 +80,7 @@ def positions_of(seat: str, step: int) -> list[Position]:
 @cache
 def single_steps(seat: str, step: int) -> dict[tuple[int, int, int, int], tuple[Any, ...]]:
     """The outputs of the single env for all these positions × action × reply."""
-    told = {}
+    outputs = {}
     env = ttt_env.make("tictactoe-v0", opponent="random")
     for rank in range(9):
         env.set_opponent(Nth(env.game, rank))
@@ -91,21 +91,21 @@ def single_steps(seat: str, step: int) -> dict[tuple[int, int, int, int], tuple[
             for cell in range(9):
                 env.reset(options=options)
                 observation, reward, over, _, info = env.step(cell)
-                told[position.mine, position.theirs, cell, rank] = (
+                outputs[position.mine, position.theirs, cell, rank] = (
                     observation.tobytes(),
                     reward,
                     over,
                     info["action_mask"].tobytes(),
                     env.position,
                 )
-    return told
+    return outputs
 
 
-class TestIsTheSingleEnv:
+class TestAgreesWithSingleEnv:
     @pytest.mark.parametrize(("seat", "step"), [("X", 80), ("O", 80), slow("X", 1), slow("O", 1)])
-    def test_over_every_position_action_and_reply(self, store: str, seat: str, step: int) -> None:
-        positions, due = positions_of(seat, step), single_steps(seat, step)
-        envs = started(len(positions), autoreset_mode="disabled")
+    def test_every_position_action_and_reply(self, store: str, seat: str, step: int) -> None:
+        positions, outputs = positions_of(seat, step), single_steps(seat, step)
+        envs = new_envs(len(positions), autoreset_mode="disabled")
         for rank, cell in itertools.product(range(9), range(9)):
             if cell == 0:
                 envs.set_opponent(Nth(envs.game, rank))
@@ -116,55 +116,55 @@ class TestIsTheSingleEnv:
             for at, (position, after) in enumerate(zip(positions, envs.boards, strict=True)):
                 if rank >= max(1, 8 - position.ply):
                     continue
-                expected = due[position.mine, position.theirs, cell, rank]
-                told = (planes[at].tobytes(), rewards[at], over[at], masks[at].tobytes(), after)
-                assert told == expected
+                expected = outputs[position.mine, position.theirs, cell, rank]
+                result = (planes[at].tobytes(), rewards[at], over[at], masks[at].tobytes(), after)
+                assert result == expected
 
     def test_stores_are_equal_with_random_opponents(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        shown = []
+        outputs = []
         for make_store in STORES.values():
             monkeypatch.setattr(vector, "store_of", make_store)
             for mode in MODES[:2]:
-                envs = started(32, opponent=["random", "minimax"], play_as="random", autoreset_mode=mode)
-                shown.append(trajectory(envs, 20, seed=3))
-        assert shown[:2] == shown[2:]
+                envs = new_envs(32, opponent=["random", "minimax"], play_as="random", autoreset_mode=mode)
+                outputs.append(trajectory(envs, 20, seed=3))
+        assert outputs[:2] == outputs[2:]
 
-    def test_stores_are_chosen_by_the_game(self) -> None:
+    def test_store_is_chosen_by_game(self) -> None:
         games = [ttt_env.get_game("tictactoe-v0"), ttt_env.get_game("mnk-v0", m=4, n=3, k=3)]
         assert all(isinstance(store_of(game), TableStore) for game in games)
         assert isinstance(store_of(ttt_env.get_game("square-v0")), BitStore)
 
-    def test_tables_of_the_second_smallest_game(self) -> None:
+    def test_tables_of_4_3_3(self) -> None:
         game = ttt_env.get_game("mnk-v0", m=4, n=3, k=3)
         table, bits = table_store(game), BitStore(game)
         assert table.n_open == sum(len(layer.open_slots) for layer in reachable(game))
         rng = np.random.default_rng(0)
-        one, other = (which.of(Boards.start(game, 3000)) for which in (table, bits))
+        one, other = (kind.of(Boards.start(game, 3000)) for kind in (table, bits))
         for _ in range(game.n_cells + 2):
             cells = rng.integers(game.n_cells, size=3000)
             one, other = table.play(one, cells), bits.play(other, cells)
-            for tell in ("codes", "planes", "masks"):
-                assert (getattr(table, tell)(one) == getattr(bits, tell)(other)).all()
+            for method in ("codes", "planes", "masks"):
+                assert (getattr(table, method)(one) == getattr(bits, method)(other)).all()
             assert (table.boards(one).mine == bits.boards(other).mine).all()
 
 
 class TestAutoreset:
-    """A batch of two: sub-env 0 wins at once by cell 2, sub-env 1 goes on."""
+    """A batch of two: sub-env 0 wins at once with cell 2, sub-env 1 continues."""
 
     @staticmethod
-    def won(mode: str, **settings: Any) -> tuple[VectorGameEnv, Any]:
+    def win_first(mode: str, **settings: Any) -> tuple[VectorGameEnv, Any]:
         positions = [NEAR_WIN, Position.parse(".../.../...")]
-        envs = started(2, options={"position": positions}, autoreset_mode=mode, **settings)
+        envs = new_envs(2, options={"position": positions}, autoreset_mode=mode, **settings)
         return envs, envs.step(np.array([2, 8]))
 
-    def test_is_declared(self) -> None:
+    def test_mode_is_declared(self) -> None:
         for mode in MODES:
-            envs = started(autoreset_mode=mode)
+            envs = new_envs(autoreset_mode=mode)
             assert envs.metadata["autoreset_mode"] is AutoresetMode[mode.upper()]
-            assert started(autoreset_mode=AutoresetMode[mode.upper()]).metadata == envs.metadata
+            assert new_envs(autoreset_mode=AutoresetMode[mode.upper()]).metadata == envs.metadata
 
     def test_next_step(self, store: str) -> None:
-        envs, (planes, rewards, over, truncated, info) = self.won("next_step")
+        envs, (planes, rewards, over, truncated, info) = self.win_first("next_step")
         assert rewards.tolist() == [1.0, 0.0] and over.tolist() == [True, False] and not truncated.any()
         assert str(envs.boards[0]) == "XXX/OO./..." and planes[0, 0, 2].tolist() == [1, 0]
         assert info["action_mask"][0].all() and "final_obs" not in info
@@ -174,7 +174,7 @@ class TestAutoreset:
         assert not planes[0].any() and info["action_mask"][0].all()
 
     def test_same_step(self, store: str) -> None:
-        envs, (planes, rewards, over, _, info) = self.won("same_step")
+        envs, (planes, rewards, over, _, info) = self.win_first("same_step")
         assert rewards.tolist() == [1.0, 0.0] and over.tolist() == [True, False]
         assert [str(board) for board in envs.boards] == [".../.../...", "O../.../..X"]
         assert not planes[0].any() and info["action_mask"][0].all()
@@ -185,7 +185,7 @@ class TestAutoreset:
         assert "final_obs" not in envs.step(np.array([4, 4]))[4]
 
     def test_disabled(self, store: str) -> None:
-        envs, (_, _, over, _, _) = self.won("disabled")
+        envs, (_, _, over, _, _) = self.win_first("disabled")
         with pytest.raises(ttt_env.errors.EpisodeOrderError, match=r"sub-envs \[0\] are over"):
             envs.step(np.array([4, 4]))
         assert str(envs.boards[1]) == "O../.../..X"
@@ -198,39 +198,39 @@ class TestAutoreset:
 
     @pytest.mark.parametrize("opponent", [lowest, "random"], ids=["function", "table"])
     @pytest.mark.parametrize("mode", MODES[:2])
-    def test_no_end_touches_another(self, store: str, mode: str, opponent: Any) -> None:
-        """Every pattern of ends in a batch of 4: each sub-env's story depends on its own start alone."""
+    def test_episode_ends_do_not_affect_other_sub_envs(self, store: str, mode: str, opponent: Any) -> None:
+        """Every pattern of ends in a batch of 4: the outputs of each sub-env depend only on its own start."""
         stories: dict[tuple[int, bool], set[str]] = {}
         for pattern in itertools.product([False, True], repeat=4):
             for at, story in enumerate(self.stories(pattern, mode, opponent)):
                 stories.setdefault((at, pattern[at]), set()).add(story)
-        assert len(stories) == 8 and all(len(told) == 1 for told in stories.values())
+        assert len(stories) == 8 and all(len(outputs) == 1 for outputs in stories.values())
 
     @staticmethod
     def stories(pattern: tuple[bool, ...], mode: str, opponent: Any) -> list[str]:
         middle = Position.parse("X../.O./...")
         positions = [NEAR_WIN if ends else middle for ends in pattern]
-        envs = started(4, options={"position": positions}, autoreset_mode=mode, opponent=opponent)
-        told: list[list[Any]] = [[] for _ in pattern]
+        envs = new_envs(4, options={"position": positions}, autoreset_mode=mode, opponent=opponent)
+        outputs: list[list[Any]] = [[] for _ in pattern]
         for cell in (2, 7):
             planes, rewards, over, _, info = envs.step(np.full(4, cell))
             for at in range(4):
-                final = flat(info["final_obs"][at]) if "final_obs" in info else None
-                told[at] += [flat(part[at]) for part in (planes, rewards, over, info["action_mask"])]
-                told[at].append(final)
-        return [str(story) for story in told]
+                final = comparable(info["final_obs"][at]) if "final_obs" in info else None
+                outputs[at] += [comparable(part[at]) for part in (planes, rewards, over, info["action_mask"])]
+                outputs[at].append(final)
+        return [str(story) for story in outputs]
 
 
 @pytest.mark.parametrize("kind", ["flat", "dict"])
-def test_observations_of_other_kinds_are_the_planes(store: str, kind: str) -> None:
+def test_other_observation_kinds_equal_planes(store: str, kind: str) -> None:
     settings = {"autoreset_mode": "same_step", "opponent": "random", "play_as": "random"}
-    envs, planes = started(8, **settings, observation=kind), started(8, **settings)
+    envs, planes = new_envs(8, **settings, observation=kind), new_envs(8, **settings)
     rng = np.random.default_rng(0)
 
-    def of(told: Any) -> Any:
+    def of(value: Any) -> Any:
         if kind == "dict":
-            assert set(told) == {"observation", "action_mask"}
-        return told["observation"] if kind == "dict" else told
+            assert set(value) == {"observation", "action_mask"}
+        return value["observation"] if kind == "dict" else value
 
     for _ in range(12):
         cells = free_cells(planes, rng)
@@ -243,30 +243,32 @@ def test_observations_of_other_kinds_are_the_planes(store: str, kind: str) -> No
             assert of(info["final_obs"][at]).ndim == (1 if kind == "flat" else 3)
 
 
-class TestAttributesOfTheSubEnvs:
-    def test_are_those_of_sync_vector_env(self, store: str) -> None:
-        """Gymnasium's own vector env of single envs, where both have one value for each."""
+class TestSubEnvAttributes:
+    def test_attributes_equal_sync_vector_env(self, store: str) -> None:
+        """Gymnasium's own vector env of single envs, for attributes that both have."""
         settings: dict[str, Any] = {"opponent": lowest, "play_as": "O"}
-        envs = started(3, **settings, render_mode="ansi")
+        envs = new_envs(3, **settings, render_mode="ansi")
         sync = gymnasium.vector.SyncVectorEnv(
             [lambda: ttt_env.make("tictactoe-v0", **settings, render_mode="ansi")] * 3
         )
-        shown, _ = sync.reset(seed=0)
-        assert (shown == envs.reset(seed=0)[0]).all() and shown[:, 0, 0].tolist() == [[0, 1]] * 3
+        observations, _ = sync.reset(seed=0)
+        assert (observations == envs.reset(seed=0)[0]).all() and observations[:, 0, 0].tolist() == [
+            [0, 1]
+        ] * 3
         for name in ("position", "seat", "illegal", "play_as", "game"):
             assert envs.get_attr(name) == sync.get_attr(name) == envs.call(name)
         for ours, theirs in zip(envs.call("action_masks"), sync.call("action_masks"), strict=True):
             assert ours.tolist() == theirs.tolist()
         for ours, theirs in zip(envs.call("render"), sync.call("render"), strict=True):
-            assert ours == theirs.replace("[X]", " X ")  # which knows the last move
-        assert started(2).call("render") == (None, None)
+            assert ours == theirs.replace("[X]", " X ")  # the single env marks the last move
+        assert new_envs(2).call("render") == (None, None)
         with pytest.raises(AttributeError):
             envs.get_attr("colour")
 
     @pytest.mark.parametrize("mode", MODES[:2])
-    def test_settings_that_can_be_set(self, store: str, mode: str) -> None:
-        envs = started(3, autoreset_mode=mode, rewards={"illegal": -9})
-        assert envs.call("set_opponent", "minimax") == (None, None, None)  # it is called once
+    def test_settings_can_be_set(self, store: str, mode: str) -> None:
+        envs = new_envs(3, autoreset_mode=mode, rewards={"illegal": -9})
+        assert envs.call("set_opponent", "minimax") == (None, None, None)  # called once for all
         assert [str(agent) for agent in envs.opponents] == [str(ttt_env.make_agent("minimax"))]
         assert envs.get_attr("opponent") == (envs.opponents[0],) * 3
         envs.set_attr("opponent", "random")
@@ -274,12 +276,12 @@ class TestAttributesOfTheSubEnvs:
         envs.set_attr("play_as", "O")
         envs.set_attr("colour", "blue")
         assert envs.get_attr("colour") == ("blue",) * 3 and len(envs.opponents) == 1
-        for _ in range(12):  # cell 0 is taken most of the time, and yet no episode is lost by it
+        for _ in range(12):  # cell 0 is taken most of the time, but no episode is lost by it
             assert -9 not in envs.step(np.zeros(3, int))[1]
         assert envs.seats.tolist() == [1, 1, 1]
 
-    def test_errors_change_nothing(self) -> None:
-        envs = started(3)
+    def test_bad_settings_change_nothing(self) -> None:
+        envs = new_envs(3)
         before = envs.illegal, envs.play_as, envs.num_envs, envs.opponents
         differing: list[Any] = [["lose", "raise", "lose"], ["lose"]]
         bad = [
@@ -296,8 +298,8 @@ class TestAttributesOfTheSubEnvs:
 
 
 class TestPlayAsAndOpponents:
-    def test_alternate_is_in_turn_in_each_sub_env(self, store: str) -> None:
-        envs = started(4, play_as="alternate", autoreset_mode="same_step", opponent="random")
+    def test_alternate_takes_turns_in_each_sub_env(self, store: str) -> None:
+        envs = new_envs(4, play_as="alternate", autoreset_mode="same_step", opponent="random")
         seats, rng = [0] * 4, np.random.default_rng(0)
         for _ in range(60):
             assert envs.seats.tolist() == seats
@@ -308,15 +310,15 @@ class TestPlayAsAndOpponents:
         envs.reset(seed=3)
         assert envs.seats.tolist() == [0] * 4
 
-    def test_random_seats_and_one_episode_as_another_seat(self) -> None:
-        assert set(started(100, play_as="random").seats.tolist()) == {0, 1}
-        envs = started(3, options={"play_as": "O"})
+    def test_random_seats_and_seat_of_one_episode(self) -> None:
+        assert set(new_envs(100, play_as="random").seats.tolist()) == {0, 1}
+        envs = new_envs(3, options={"play_as": "O"})
         assert envs.seats.tolist() == [1] * 3
         envs.reset()
         assert envs.seats.tolist() == [0] * 3
 
-    def test_a_draw_of_zero_picks_no_reply_of_probability_zero(self) -> None:
-        """Against a corner minimax plays the centre; the cells before it have probability 0."""
+    def test_draw_of_zero_picks_possible_reply(self) -> None:
+        """Minimax answers a corner with the centre; the cells before it have probability 0."""
 
         class Zeros(np.random.Generator):
             def random(self, size: Any = None) -> Any:  # type: ignore[override]
@@ -329,9 +331,9 @@ class TestPlayAsAndOpponents:
         assert np.argwhere(observations[..., 1]).tolist() == [[0, 1, 1], [1, 1, 1]]
 
     @pytest.mark.parametrize("kind", [Nth, Wandering])
-    def test_each_sub_env_draws_its_opponent_for_an_episode(self, store: str, kind: Any) -> None:
+    def test_each_sub_env_draws_its_opponent_for_episode(self, store: str, kind: Any) -> None:
         game = ttt_env.get_game("tictactoe-v0")
-        envs = started(200, opponent=[kind(game, 0), kind(game, -1)], autoreset_mode="disabled")
+        envs = new_envs(200, opponent=[kind(game, 0), kind(game, -1)], autoreset_mode="disabled")
         envs.step(np.full(200, 4))
         replies = [board.o_mask for board in envs.boards]
         assert set(replies) == {1, 1 << 8}
@@ -339,69 +341,69 @@ class TestPlayAsAndOpponents:
         second = [board.o_mask for board in envs.boards]
         assert second == [0b11 if reply == 1 else 0b110000000 for reply in replies]
 
-    @pytest.mark.parametrize("late", [False, True], ids=["made with", "set later"])
-    def test_weights_are_the_chances(self, store: str, late: bool) -> None:
+    @pytest.mark.parametrize("is_set_later", [False, True], ids=["made with", "set later"])
+    def test_opponents_are_drawn_by_weight(self, store: str, is_set_later: bool) -> None:
         several, weights = [lowest, highest, "minimax"], [6.0, 2.0, 0.0]
-        settings: Any = {} if late else {"opponent": several, "opponent_weights": weights}
-        envs = started(1000, autoreset_mode="disabled", **settings)
-        if late:
+        settings: Any = {} if is_set_later else {"opponent": several, "opponent_weights": weights}
+        envs = new_envs(1000, autoreset_mode="disabled", **settings)
+        if is_set_later:
             envs.set_opponent(several, weights)
         envs.step(np.full(1000, 4))
-        seen = Counter(board.o_mask for board in envs.boards)
-        assert set(seen) == {1, 1 << 8}
-        assert abs(seen[1] - 750) < 55  # four standard deviations
+        counts = Counter(board.o_mask for board in envs.boards)
+        assert set(counts) == {1, 1 << 8}
+        assert abs(counts[1] - 750) < 55  # four standard deviations
 
     def test_bad_weights_change_nothing(self) -> None:
-        envs = started(opponent="random")
+        envs = new_envs(opponent="random")
         twin = copy.deepcopy(envs)
         bad: list[Any] = [[1], [1, 2, 3], [[1, 2]], [0, 0], [1, -1], [1, np.nan]]
         two, text = [lowest, highest], "2 finite numbers ≥ 0, not all 0"
         all_raise(ttt_env.errors.ParameterError, text, lambda it: envs.set_opponent(two, it), bad)
         all_raise(
-            ttt_env.errors.ParameterError, text, lambda it: started(opponent=two, opponent_weights=it), bad
+            ttt_env.errors.ParameterError, text, lambda it: new_envs(opponent=two, opponent_weights=it), bad
         )
         assert trajectory(envs) == trajectory(twin)
 
-    def test_the_single_env_draws_the_same_opponents(self) -> None:
+    def test_single_env_draws_same_opponents(self) -> None:
         several, weights = [lowest, highest, "minimax"], [0.2, 0.5, 0.3]
         single = ttt_env.make("tictactoe-v0", several, opponent_weights=weights, play_as="X")
         draws = np.random.default_rng(4).random(50)
         drawn = [(single.reset(seed=None if at else 4), repr(single.opponent))[1] for at in range(50)]
-        envs = started(50, opponent=several, opponent_weights=weights)
+        envs = new_envs(50, opponent=several, opponent_weights=weights)
         numbers = envs._replies.numbers(draws)  # type: ignore[union-attr]
         assert [repr(envs.opponents[number]) for number in numbers] == drawn
 
-    def test_a_mixture_of_all_kinds(self, store: str) -> None:
+    def test_opponents_of_all_kinds_can_be_mixed(self, store: str) -> None:
         game = ttt_env.get_game("tictactoe-v0")
-        envs = started(300, opponent=[Nth(game, 0), Wandering(game, -1), lambda p: p.legal_cells[1]])
+        envs = new_envs(300, opponent=[Nth(game, 0), Wandering(game, -1), lambda p: p.legal_cells[1]])
         envs.step(np.full(300, 4))
         assert {board.o_mask for board in envs.boards} == {1, 2, 1 << 8}
 
-    def test_can_be_changed_in_the_middle(self, store: str) -> None:
+    def test_opponent_can_be_changed_during_episode(self, store: str) -> None:
         for opponent in (highest, [highest], "minimax"):
-            envs = started(3)
+            envs = new_envs(3)
             envs.step(np.full(3, 4))
             envs.set_opponent(opponent)
             envs.step(np.full(3, 1))
             assert {board.o_mask for board in envs.boards} <= {1 | 1 << 8, 1 | 1 << 7}, opponent
 
-    def test_starts_can_be_drawn_and_are_drawn_anew_where_the_opponent_ends_them(self, store: str) -> None:
+    def test_starts_are_drawn_and_redrawn_if_opponent_ends_them(self, store: str) -> None:
         middle = Position.parse("X../.../...")
-        envs = started(100, start=lambda rng: middle.play(int(rng.integers(1, 9))))
+        envs = new_envs(100, start=lambda rng: middle.play(int(rng.integers(1, 9))))
         assert len({str(board) for board in envs.boards}) == 8
         lost, open_ = Position.parse(".XX/OO./..."), Position.parse("..X/OO./.X.")
-        envs = started(20, play_as="O", start=lambda rng: (lost, open_)[int(rng.integers(2))])
+        envs = new_envs(20, play_as="O", start=lambda rng: (lost, open_)[int(rng.integers(2))])
         assert {str(board) for board in envs.boards} == {"X.X/OO./.X."}
         with pytest.raises(ttt_env.errors.ImpossiblePositionError, match="ends the game"):
-            started(2, play_as="O", start=lost)
+            new_envs(2, play_as="O", start=lost)
 
 
 class TestBothSides:
     @pytest.mark.parametrize("step", [31, slow(1)])
-    def test_every_step_is_the_aec_env(self, store: str, step: int) -> None:
-        """Position × action: what the next player sees, and what both got."""
+    def test_every_step_equals_aec_env(self, store: str, step: int) -> None:
+        """For every position and action: the next player's observation and both rewards."""
         positions = list(open_boards()[::step])
-        envs = started(len(positions), opponent=None, play_as="random", autoreset_mode="disabled")
+        envs = new_envs(len(positions), opponent=None, play_as="random", autoreset_mode="disabled")
         aec = ttt_env.make("tictactoe-v0")
         for cell in range(9):
             envs.reset(options={"position": positions})
@@ -411,18 +413,18 @@ class TestBothSides:
                 aec.reset(options={"position": position})
                 mover = aec.agent_selection
                 aec.step(cell)
-                looker = "XO"[info["seat"][at]]
-                assert looker == aec.agent_selection != mover
-                told = aec.observe(looker)
-                assert (planes[at] == told["observation"]).all()
-                assert (info["action_mask"][at] == (told["action_mask"] | over[at])).all()
+                viewer = "XO"[info["seat"][at]]
+                assert viewer == aec.agent_selection != mover
+                expected = aec.observe(viewer)
+                assert (planes[at] == expected["observation"]).all()
+                assert (info["action_mask"][at] == (expected["action_mask"] | over[at])).all()
                 assert rewards[at] == aec.rewards[mover] and over[at] == aec.terminations[mover]
                 assert info["rewards"][at].tolist() == [aec.rewards["X"], aec.rewards["O"]]
 
     @pytest.mark.parametrize("mode", MODES[:2])
-    def test_autoreset(self, mode: str) -> None:
+    def test_autoreset_with_both_sides(self, mode: str) -> None:
         options = {"position": [NEAR_WIN, Position.parse("X../.../...")]}
-        envs = started(2, options=options, opponent=None, play_as="random", autoreset_mode=mode)
+        envs = new_envs(2, options=options, opponent=None, play_as="random", autoreset_mode=mode)
         _, rewards, over, _, info = envs.step(np.array([2, 4]))
         assert rewards.tolist() == [1.0, 0.0] and info["rewards"].tolist() == [[1, -1], [0, 0]]
         assert over.tolist() == [True, False]
@@ -434,8 +436,8 @@ class TestBothSides:
             _, rewards, over, _, info = envs.step(np.array([2, 5]))
             assert info["seat"].tolist() == [0, 1] and not rewards.any() and not over.any()
 
-    def test_has_no_opponent_to_change(self) -> None:
-        envs = started(opponent=None, play_as="random")
+    def test_both_sides_refuse_opponent_and_seat(self) -> None:
+        envs = new_envs(opponent=None, play_as="random")
         with pytest.raises(ttt_env.errors.ParameterError, match="both sides"):
             envs.set_opponent("random")
         with pytest.raises(ttt_env.errors.ParameterError, match="play_as"):
@@ -449,52 +451,52 @@ class TestBothSides:
         assert envs.opponents == []
 
 
-def story(envs: VectorGameEnv) -> Any:
-    return flat((envs.boards.mine, envs.boards.theirs, envs.seats, envs.action_masks()))
+def state_of(envs: VectorGameEnv) -> Any:
+    return comparable((envs.boards.mine, envs.boards.theirs, envs.seats, envs.action_masks()))
 
 
 class TestErrorsChangeNothing:
-    def test_bad_actions(self, store: str) -> None:
-        envs = started(opponent="random", seed=4)
-        twin, before = copy.deepcopy(envs), story(envs)
+    def test_bad_actions_change_nothing(self, store: str) -> None:
+        envs = new_envs(opponent="random", seed=4)
+        twin, before = copy.deepcopy(envs), state_of(envs)
         all_raise(ttt_env.errors.CellError, "4 cells of tictactoe", envs.step, BAD_ACTIONS)
-        assert story(envs) == before
-        assert flat(envs.step(np.arange(4))) == flat(twin.step(np.arange(4)))
+        assert state_of(envs) == before
+        assert comparable(envs.step(np.arange(4))) == comparable(twin.step(np.arange(4)))
 
-    def test_good_actions(self, store: str) -> None:
+    def test_integer_actions_of_all_types_are_accepted(self, store: str) -> None:
         kinds: list[Any] = [np.int8, np.uint8, np.int32, np.uint64, list]
         for dtype in kinds:
-            envs = started(id="square-v0" if store == "bits" else "tictactoe-v0")
+            envs = new_envs(id="square-v0" if store == "bits" else "tictactoe-v0")
             envs.step([4, 5, 6, 7] if dtype is list else np.array([4, 5, 6, 7], dtype))
             assert [board.x_mask for board in envs.boards] == [1 << 4, 1 << 5, 1 << 6, 1 << 7], dtype
 
-    def test_raise(self, store: str) -> None:
-        envs = started(illegal="raise")
+    def test_illegal_move_raises_and_changes_nothing(self, store: str) -> None:
+        envs = new_envs(illegal="raise")
         envs.step(np.full(4, 4))
-        before = story(envs)
+        before = state_of(envs)
         with pytest.raises(ttt_env.IllegalMoveError, match=r"cell 0 .* in sub-env 2 is taken; free are \[1"):
             envs.step(np.array([1, 2, 0, 3]))
-        assert story(envs) == before
+        assert state_of(envs) == before
 
-    def test_raise_after_an_end(self) -> None:
-        """Who is over is ignored; in `same_step` the next episode has begun already."""
-        envs = started(2, options={"position": NEAR_WIN}, illegal="raise")
+    def test_raise_ignores_finished_episodes(self) -> None:
+        """A finished sub-env is ignored; in `same_step` its next episode has begun already."""
+        envs = new_envs(2, options={"position": NEAR_WIN}, illegal="raise")
         envs.step(np.array([2, 5]))
         envs.step(np.array([2, 8]))
         assert str(envs.boards[0]) == ".../.../..."
-        envs = started(2, illegal="raise", autoreset_mode="same_step", start=NEAR_WIN)
+        envs = new_envs(2, illegal="raise", autoreset_mode="same_step", start=NEAR_WIN)
         assert envs.step(np.array([2, 2]))[2].all()
         with pytest.raises(ttt_env.IllegalMoveError, match=r"cell 4 .* in sub-env 1 is taken"):
             envs.step(np.array([2, 4]))
 
-    def test_resample_draws_every_free_cell_and_no_other(self, store: str) -> None:
+    def test_resample_draws_each_free_cell(self, store: str) -> None:
         start = Position.parse("XOX/XOO/...")
-        envs = started(100, illegal="resample", start=start, autoreset_mode="disabled")
+        envs = new_envs(100, illegal="resample", start=start, autoreset_mode="disabled")
         envs.step(np.zeros(100, int))
         assert {board.x_mask & ~start.x_mask for board in envs.boards} == {1 << 6, 1 << 7, 1 << 8}
 
-    def test_lose_by_its_own_reward(self, store: str) -> None:
-        envs = started(2, rewards={"illegal": -9})
+    def test_illegal_move_gets_its_own_reward(self, store: str) -> None:
+        envs = new_envs(2, rewards={"illegal": -9})
         envs.step(np.array([4, 4]))
         planes, rewards, over, _, info = envs.step(np.array([0, 8]))
         assert rewards.tolist() == [-9.0, 0.0] and over.tolist() == [True, False]
@@ -502,38 +504,38 @@ class TestErrorsChangeNothing:
         assert info["action_mask"][0].all()
 
     @pytest.mark.parametrize("mode", MODES[:2])
-    def test_an_opponent_that_fails(self, store: str, mode: str) -> None:
+    def test_failing_opponent_changes_nothing(self, store: str, mode: str) -> None:
         calls: list[int] = []
 
         def fails_later(position: Position) -> int:
             calls.append(0)
             return 99 if len(calls) > 6 else position.legal_cells[0]
 
-        envs = started(4, opponent=[fails_later, "random"], autoreset_mode=mode)
-        before, state = story(envs), envs.np_random.bit_generator.state
+        envs = new_envs(4, opponent=[fails_later, "random"], autoreset_mode=mode)
+        before, state = state_of(envs), envs.np_random.bit_generator.state
         calls += [0] * 6
         with pytest.raises(ttt_env.IllegalMoveError, match="plays 99"):
             envs.step(np.full(4, 4))
-        assert story(envs) == before and envs.np_random.bit_generator.state == state
+        assert state_of(envs) == before and envs.np_random.bit_generator.state == state
 
-    def test_a_start_that_fails(self) -> None:
+    def test_failing_start_changes_nothing(self) -> None:
         broken = [False]
 
         def start(rng: np.random.Generator) -> Position:
             rng.random()
             return None if broken[0] else Position.parse("X../.O./...")  # type: ignore[return-value]
 
-        envs = started(start=start, opponent="random")
-        before, state = story(envs), envs.np_random.bit_generator.state
+        envs = new_envs(start=start, opponent="random")
+        before, state = state_of(envs), envs.np_random.bit_generator.state
         broken[0] = True
         for seed in (None, 5):
             with pytest.raises(ttt_env.errors.ImpossiblePositionError):
                 envs.reset(seed=seed)
-            assert story(envs) == before and envs.np_random.bit_generator.state == state
+            assert state_of(envs) == before and envs.np_random.bit_generator.state == state
 
-    def test_bad_options_and_seeds(self) -> None:
-        envs = started(opponent="random")
-        before, state = story(envs), envs.np_random.bit_generator.state
+    def test_bad_options_and_seeds_change_nothing(self) -> None:
+        envs = new_envs(opponent="random")
+        before, state = state_of(envs), envs.np_random.bit_generator.state
         bad: list[Any] = [
             {"colour": 1},
             {"play_as": "Z"},
@@ -547,17 +549,17 @@ class TestErrorsChangeNothing:
             {"reset_mask": np.ones(3, bool)},
         ]
 
-        def reset(**how: Any) -> None:
+        def reset(**arguments: Any) -> None:
             try:
-                envs.reset(**how)
+                envs.reset(**arguments)
             finally:
-                assert story(envs) == before and envs.np_random.bit_generator.state == state, how
+                assert state_of(envs) == before and envs.np_random.bit_generator.state == state, arguments
 
         all_raise(ttt_env.TttEnvError, "", lambda options: reset(seed=1, options=options), bad)
         seeds: list[Any] = [[1, 2, 3], [1, 2, 3, None], [1, 2, 3, -1], "1234", 1.5]
         all_raise(ttt_env.errors.ParameterError, "seed", lambda seed: reset(seed=seed), seeds)
 
-    def test_bad_settings(self) -> None:
+    def test_bad_settings_are_refused(self) -> None:
         bad: list[dict[str, Any]] = [
             *({"num_envs": number} for number in (0, 2.0, True)),
             *({"autoreset_mode": "never"}, {"render_mode": "human"}, {"play_as": "Z"}, {"illegal": "ignore"}),
@@ -567,7 +569,7 @@ class TestErrorsChangeNothing:
         two = {"num_envs": 2}
         all_raise(ttt_env.TttEnvError, "", lambda it: ttt_env.make_vec("tictactoe-v0", **(two | it)), bad)
 
-    def test_order(self) -> None:
+    def test_calls_before_reset_are_refused(self) -> None:
         envs = ttt_env.make_vec("tictactoe-v0", 2)
         with pytest.raises(ttt_env.errors.EpisodeOrderError, match="reset"):
             envs.step(np.zeros(2, int))
@@ -583,29 +585,29 @@ class TestSeedsAndCopies:
         "opponent", ["random", ["random", "minimax", lowest], None], ids=["random", "mixed", "both sides"]
     )
     @pytest.mark.parametrize("mode", MODES[:2])
-    def test_same_seed_same_everything(self, store: str, mode: str, opponent: Any) -> None:
+    def test_equal_seeds_give_equal_outputs(self, store: str, mode: str, opponent: Any) -> None:
         envs, other = (ttt_env.make_vec("tictactoe-v0", 5, opponent, autoreset_mode=mode) for _ in range(2))
         other.reset(seed=8)
         for reset in ({"seed": 3}, {}, {"seed": [1, 2, 3, 4, 5]}):
             assert trajectory(envs, 12, **reset) == trajectory(other, 12, **reset)
 
-    def test_other_seeds_other_games(self) -> None:
-        envs = started(5, opponent="random")
+    def test_different_seeds_give_different_games(self) -> None:
+        envs = new_envs(5, opponent="random")
         stories = [trajectory(envs, 8, seed=seed) for seed in [*range(20), [1, 2, 3, 4, 5], [1, 2, 3, 4, 6]]]
         assert len({str(one) for one in stories}) == 22
 
     @pytest.mark.parametrize("opponent", ["random", ["random", "minimax"], None], ids=str)
-    def test_copies_play_on_equally(self, store: str, opponent: Any) -> None:
+    def test_copies_continue_equally(self, store: str, opponent: Any) -> None:
         envs = ttt_env.make_vec("tictactoe-v0", 5, opponent, observation="dict")
         envs.reset(seed=3)
         envs.step(np.arange(5))
         twins, rng = [copy.deepcopy(envs), pickle.loads(pickle.dumps(envs))], np.random.default_rng(0)
         for _ in range(20):
             cells = free_cells(envs, rng)
-            told = flat(envs.step(cells))
-            assert [flat(twin.step(cells)) for twin in twins] == [told] * 2
+            result = comparable(envs.step(cells))
+            assert [comparable(twin.step(cells)) for twin in twins] == [result] * 2
         twins[0].step(free_cells(twins[0], rng))
-        assert story(twins[0]) != story(envs) == story(twins[1])
+        assert state_of(twins[0]) != state_of(envs) == state_of(twins[1])
 
 
 WINNERS = {"X": 0, "O": 1, None: -1}
@@ -614,9 +616,9 @@ WINNERS = {"X": 0, "O": 1, None: -1}
 class TestInfo:
     @pytest.mark.parametrize("opponent", ["random", None])
     @pytest.mark.parametrize("mode", MODES)
-    def test_no_two_arrays_are_one(self, mode: str, opponent: Any) -> None:
-        """Neither of one step nor of two."""
-        envs = started(2, opponent=opponent, play_as="random", autoreset_mode=mode, observation="dict")
+    def test_arrays_share_no_memory(self, mode: str, opponent: Any) -> None:
+        """Neither within one step nor between two."""
+        envs = new_envs(2, opponent=opponent, play_as="random", autoreset_mode=mode, observation="dict")
         observation, info = envs.reset(
             seed=0, options={"position": [NEAR_WIN, Position.parse("X../.../...")]}
         )
@@ -629,10 +631,10 @@ class TestInfo:
         assert not any(np.shares_memory(one, two) for one, two in itertools.combinations(arrays, 2))
 
     @pytest.mark.parametrize("opponent", ["random", None])
-    def test_every_value_says_where_it_is_told(self, store: str, opponent: Any) -> None:
-        envs = started(5, opponent=opponent, play_as="random")
-        told = [(envs.reset(seed=0)[1], envs.seats), (envs.step(np.arange(5))[4], envs.seats)]
-        for info, seats in told:
+    def test_every_info_value_has_its_mask(self, store: str, opponent: Any) -> None:
+        envs = new_envs(5, opponent=opponent, play_as="random")
+        reports = [(envs.reset(seed=0)[1], envs.seats), (envs.step(np.arange(5))[4], envs.seats)]
+        for info, seats in reports:
             names = {name for name in info if not name.startswith("_")}
             assert {"action_mask", "seat"} <= names and {f"_{name}" for name in names} <= set(info)
             assert info["seat"].tolist() == seats.tolist() and info["seat"].dtype == np.int8
@@ -647,28 +649,30 @@ class TestInfo:
         ),
         ids=str,
     )
-    def test_names_the_winners(self, store: str, mode: str, settings: dict[str, Any]) -> None:
-        envs = started(100, autoreset_mode=mode, **{"opponent": "random", "play_as": "random", **settings})
-        rng, seen = np.random.default_rng(3), set()
+    def test_info_names_winners(self, store: str, mode: str, settings: dict[str, Any]) -> None:
+        envs = new_envs(100, autoreset_mode=mode, **{"opponent": "random", "play_as": "random", **settings})
+        rng, winners = np.random.default_rng(3), set()
         for _ in range(14):
             cells = np.where(rng.random(100) < 0.1, rng.integers(9, size=100), free_cells(envs, rng))
             before = envs.boards
             _, _, over, _, info = envs.step(cells)
-            told = info.get("final_info", {}) if mode == "same_step" else info
-            if "winner" in told:
-                assert told["_winner"].tolist() == over.tolist() and told["winner"].dtype == np.int8
-                assert (told["winner"][~over] == -1).all()
+            final_info = info.get("final_info", {}) if mode == "same_step" else info
+            if "winner" in final_info:
+                assert (
+                    final_info["_winner"].tolist() == over.tolist() and final_info["winner"].dtype == np.int8
+                )
+                assert (final_info["winner"][~over] == -1).all()
             for at in np.flatnonzero(over):
                 after = self.end(before[int(at)], envs, int(at), info, mode)
-                assert told["winner"][at] == WINNERS[after.winner]
-                seen.add(after.winner)
+                assert final_info["winner"][at] == WINNERS[after.winner]
+                winners.add(after.winner)
             if mode == "disabled" and over.any():
                 envs.reset(options={"reset_mask": over})
-        assert seen == {"X", "O", None}
+        assert winners == {"X", "O", None}
 
     @staticmethod
     def end(before: Position, envs: VectorGameEnv, at: int, info: Any, mode: str) -> Position:
-        """The last position of an episode; in same_step by what its looker saw."""
+        """The last position of an episode; in same_step it is read from the final observation."""
         if mode != "same_step":
             return envs.boards[at]
         seat, planes = info["final_info"]["seat"][at], info["final_obs"][at]
@@ -679,15 +683,15 @@ class TestInfo:
 
 class TestFrameworks:
     @pytest.mark.parametrize("id, kind", [("tictactoe-v0", "dict"), ("qubic-v0", "planes")])
-    def test_spaces(self, id: str, kind: str) -> None:
-        envs = started(3, id=id, observation=kind, opponent="random")
+    def test_outputs_match_spaces(self, id: str, kind: str) -> None:
+        envs = new_envs(3, id=id, observation=kind, opponent="random")
         observation, _ = envs.reset(seed=0)
         assert envs.observation_space.contains(observation)
         envs.action_space.seed(0)
-        told = envs.step(envs.action_space.sample())
-        assert envs.observation_space.contains(told[0])
-        assert [part.dtype for part in told[1:4]] == [np.float64, np.bool_, np.bool_]
-        assert told[4]["action_mask"].dtype == np.int8 and envs.action_masks().dtype == np.bool_
+        result = envs.step(envs.action_space.sample())
+        assert envs.observation_space.contains(result[0])
+        assert [part.dtype for part in result[1:4]] == [np.float64, np.bool_, np.bool_]
+        assert result[4]["action_mask"].dtype == np.int8 and envs.action_masks().dtype == np.bool_
 
     @pytest.mark.parametrize("opponent", ["random", None])
     def test_gymnasium_make_vec(self, opponent: Any) -> None:
@@ -696,12 +700,12 @@ class TestFrameworks:
         assert isinstance(envs, VectorGameEnv) and envs.num_envs == 3
         assert trajectory(envs, seed=1) == trajectory(ttt_env.make_vec("tictactoe-v0", **settings), seed=1)
         envs = ttt_env.make_vec("mnk-v0", 3, "random", m=4, n=3, k=3)
-        again: Any = gymnasium.make_vec(envs.spec)  # a spec makes it once more
+        again: Any = gymnasium.make_vec(envs.spec)  # a spec makes it again
         assert trajectory(again, seed=1) == trajectory(envs, seed=1)
 
     @pytest.mark.parametrize("mode", MODES[:2])
     def test_record_episode_statistics(self, mode: str) -> None:
-        envs: Any = wrappers.RecordEpisodeStatistics(started(4, opponent="random", autoreset_mode=mode))
+        envs: Any = wrappers.RecordEpisodeStatistics(new_envs(4, opponent="random", autoreset_mode=mode))
         envs.reset(seed=0)
         rng, ends = np.random.default_rng(0), []
         for _ in range(40):
@@ -709,7 +713,9 @@ class TestFrameworks:
             ends += rewards[over].tolist()
             if over.any():
                 assert (info["episode"]["r"][over] == rewards[over]).all()
-        shortest = 3 if mode == "next_step" else 2  # older ones of Gymnasium count one too few in same_step
+        shortest = (
+            3 if mode == "next_step" else 2
+        )  # older versions of Gymnasium count one too few in same_step
         assert list(envs.return_queue) == ends
         assert shortest <= min(envs.length_queue) and max(envs.length_queue) <= 5
 
@@ -724,36 +730,39 @@ class TestFrameworks:
         ids=["flatten", "transform", "clip", "infos"],
     )
     def test_other_wrappers(self, wrap: Any, shape: tuple[int, ...]) -> None:
-        """The outputs of a wrapper belong to the cells that were played."""
-        envs, twin = wrap(started(4, opponent="random")), started(4, opponent="random")
+        """The outputs of a wrapper belong to the played cells."""
+        envs, twin = wrap(new_envs(4, opponent="random")), new_envs(4, opponent="random")
         envs.reset(seed=0)
         twin.reset(seed=0)
         rng = np.random.default_rng(0)
         for _ in range(12):
             cells = free_cells(twin, rng)
-            told = envs.step(cells)
+            wrapped = envs.step(cells)
             plain = twin.step(cells)
-            planes, is_turned = told[0].reshape(plain[0].shape), type(envs) is wrappers.TransformObservation
-            assert told[0].shape == shape and (planes == (1 - plain[0] if is_turned else plain[0])).all()
+            planes, is_turned = (
+                wrapped[0].reshape(plain[0].shape),
+                type(envs) is wrappers.TransformObservation,
+            )
+            assert wrapped[0].shape == shape and (planes == (1 - plain[0] if is_turned else plain[0])).all()
             limit = 0.5 if isinstance(envs, wrappers.ClipReward) else 1.0
-            assert told[1].tolist() == np.minimum(plain[1], limit).tolist()
+            assert wrapped[1].tolist() == np.minimum(plain[1], limit).tolist()
             if wrap is wrappers.DictInfoToList:
-                masks = np.stack([info["action_mask"] for info in told[4]])
+                masks = np.stack([info["action_mask"] for info in wrapped[4]])
                 assert (masks == plain[4]["action_mask"]).all()
 
     def test_normalize_observation(self) -> None:
-        envs: Any = wrappers.NormalizeObservation(started(4, opponent="random"))
+        envs: Any = wrappers.NormalizeObservation(new_envs(4, opponent="random"))
         envs.reset(seed=0)
         assert np.isfinite(envs.step(np.arange(4))[0]).all()
 
     def test_render(self) -> None:
-        envs = started(2, render_mode="ansi")
+        envs = new_envs(2, render_mode="ansi")
         envs.step(np.array([4, 5]))
         texts = envs.render()
         assert texts is not None and len(texts) == 2 and texts[0] != texts[1]
-        pictures = started(2, render_mode="rgb_array").render()
+        pictures = new_envs(2, render_mode="rgb_array").render()
         assert pictures is not None and all(picture.dtype == np.uint8 for picture in pictures)
         with pytest.warns(UserWarning, match="render_mode"):
-            assert started(2).render() is None
+            assert new_envs(2).render() is None
         envs.close()
         assert envs.closed

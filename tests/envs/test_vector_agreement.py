@@ -1,4 +1,4 @@
-"""The vector environment tells of random games what the rules, the AEC env and the single env tell."""
+"""The vector environment agrees with the rules, the AEC env and the single env on random games."""
 
 from collections import Counter
 from typing import Any
@@ -22,10 +22,10 @@ BATCHES = [
 ]
 
 
-def recorded(envs: Any, seed: int) -> list[tuple[Any, ...]]:
-    """Random games, begun together: for each step the cells, and what the vector env told, boards included.
+def record_games(envs: Any, seed: int) -> list[tuple[Any, ...]]:
+    """Random games that start together: the cells and outputs of each step, and the boards.
 
-    Now and then a cell is any cell. What is told of a sub-env after its end is of no interest.
+    Occasionally a cell may be any cell. The outputs of a sub-env after its end are ignored.
     """
     rng, n = np.random.default_rng(seed), envs.num_envs
     envs.reset(seed=seed)
@@ -40,21 +40,21 @@ def recorded(envs: Any, seed: int) -> list[tuple[Any, ...]]:
     return steps
 
 
-def ends(position: Position) -> str:
+def result_of(position: Position) -> str:
     return position.winner or ("draw" if position.is_over else "taken")
 
 
 @pytest.mark.parametrize("id, size, n_batches", BATCHES)
-def test_both_sides_are_the_aec_env_and_the_rules(id: str, size: int, n_batches: int) -> None:
-    seen: Counter[str] = Counter()
+def test_both_sides_agree_with_aec_env_and_rules(id: str, size: int, n_batches: int) -> None:
+    results: Counter[str] = Counter()
     for seed in range(n_batches):
-        steps = recorded(ttt_env.make_vec(id, size, None), seed)
-        seen.update(replayed_by_two(id, steps, at) for at in range(size))
-    assert seen.total() == n_batches * size and {"X", "O", "taken"} <= set(seen)
+        steps = record_games(ttt_env.make_vec(id, size, None), seed)
+        results.update(replay_in_aec_env(id, steps, at) for at in range(size))
+    assert results.total() == n_batches * size and {"X", "O", "taken"} <= set(results)
 
 
-def replayed_by_two(id: str, steps: list[tuple[Any, ...]], at: int) -> str:
-    """The end of game `at`, after it was played once more in the AEC env and by `Position.play`."""
+def replay_in_aec_env(id: str, steps: list[tuple[Any, ...]], at: int) -> str:
+    """The result of game `at`, replayed in the AEC env and by `Position.play`."""
     aec = ttt_env.make(id)
     aec.reset()
     position = aec.position
@@ -63,33 +63,33 @@ def replayed_by_two(id: str, steps: list[tuple[Any, ...]], at: int) -> str:
         is_free = cell in position.legal_cells
         aec.step(cell)
         position = position.play(cell) if is_free else position
-        looker = "XO"[info["seat"][at]]
-        told = aec.observe(looker)
-        assert looker == aec.agent_selection != mover
+        viewer = "XO"[info["seat"][at]]
+        expected = aec.observe(viewer)
+        assert viewer == aec.agent_selection != mover
         assert boards[at] == aec.position == position
-        assert planes[at].tobytes() == told["observation"].tobytes()
-        assert (info["action_mask"][at] == (told["action_mask"] | over[at])).all()
+        assert planes[at].tobytes() == expected["observation"].tobytes()
+        assert (info["action_mask"][at] == (expected["action_mask"] | over[at])).all()
         assert info["rewards"][at].tolist() == [aec.rewards["X"], aec.rewards["O"]]
         assert rewards[at] == aec.rewards[mover]
         assert over[at] == aec.terminations[mover] == (position.is_over or not is_free)
         if over[at]:
-            return ends(position)
+            return result_of(position)
     raise AssertionError("the game has no end")
 
 
 @pytest.mark.parametrize("id, size, n_batches", BATCHES)
-def test_against_an_opponent_it_is_the_single_env(id: str, size: int, n_batches: int) -> None:
+def test_games_against_opponent_agree_with_single_env(id: str, size: int, n_batches: int) -> None:
     opponent = Nth(ttt_env.get_game(id), 10_007)  # plays all over the board
-    seen: Counter[str] = Counter()
+    results: Counter[str] = Counter()
     for seed in range(n_batches):
         seat = "XO"[seed % 2]
-        steps = recorded(ttt_env.make_vec(id, size, opponent, play_as=seat), seed)
+        steps = record_games(ttt_env.make_vec(id, size, opponent, play_as=seat), seed)
         single = ttt_env.make(id, opponent, play_as=seat)
-        seen.update(replayed_by_one(single, steps, at) for at in range(size))
-    assert seen.total() == n_batches * size and {"X", "O", "taken"} <= set(seen)
+        results.update(replay_in_single_env(single, steps, at) for at in range(size))
+    assert results.total() == n_batches * size and {"X", "O", "taken"} <= set(results)
 
 
-def replayed_by_one(single: Any, steps: list[tuple[Any, ...]], at: int) -> str:
+def replay_in_single_env(single: Any, steps: list[tuple[Any, ...]], at: int) -> str:
     single.reset()
     for cells, planes, rewards, over, info, boards in steps:
         observation, reward, terminated, _, its_info = single.step(int(cells[at]))
@@ -98,5 +98,5 @@ def replayed_by_one(single: Any, steps: list[tuple[Any, ...]], at: int) -> str:
         assert info["action_mask"][at].tobytes() == its_info["action_mask"].tobytes()
         assert (rewards[at], over[at]) == (reward, terminated)
         if terminated:
-            return ends(single.position)
+            return result_of(single.position)
     raise AssertionError("the game has no end")

@@ -16,23 +16,23 @@ import ttt_env
 from tests.support.games import NEAR_WIN, highest, lowest
 
 
-def made(n_envs: int = 3, seed: int | None = 0, **settings: Any) -> Any:
+def new_envs(n_envs: int = 3, seed: int | None = 0, **settings: Any) -> Any:
     settings = {"opponent": lowest, "play_as": "X", **settings}
     return ttt_env.envs.sb3.make_vec_env("tictactoe-v0", n_envs, seed, **settings)
 
 
 def trajectory(envs: Any, n_steps: int = 20) -> str:
     rng = np.random.default_rng(0)
-    shown = [envs.reset().tolist()]
+    outputs = [envs.reset().tolist()]
     for _ in range(n_steps):
         masks = np.stack(envs.env_method("action_masks"))
         observation, rewards, dones, _ = envs.step(np.argmax(masks * rng.random(masks.shape), axis=1))
-        shown.append((observation.tolist(), rewards.tolist(), dones.tolist()))
-    return str(shown)
+        outputs.append((observation.tolist(), rewards.tolist(), dones.tolist()))
+    return str(outputs)
 
 
-def test_is_a_vec_env_of_its_spaces() -> None:
-    envs = made(render_mode="rgb_array")
+def test_vec_env_has_spaces_of_single_env() -> None:
+    envs = new_envs(render_mode="rgb_array")
     assert isinstance(envs, VecEnv) and envs.num_envs == 3
     single = ttt_env.make("tictactoe-v0", opponent="random")
     assert envs.observation_space == single.observation_space and envs.action_space == single.action_space
@@ -40,8 +40,8 @@ def test_is_a_vec_env_of_its_spaces() -> None:
     assert envs.render().dtype == np.uint8 and len(envs.get_images()) == 3
 
 
-def test_an_end() -> None:
-    envs = made(2)
+def test_end_of_episode() -> None:
+    envs = new_envs(2)
     envs.set_options({"position": NEAR_WIN})
     assert envs.reset().any()
     observation, rewards, dones, infos = envs.step(np.array([8, 2]))
@@ -55,18 +55,18 @@ def test_an_end() -> None:
     envs.set_options([{"position": NEAR_WIN}, {}])
     with pytest.raises(ttt_env.errors.ParameterError, match="differ"):
         envs.reset()
-    envs = made(3, observation="dict")
+    envs = new_envs(3, observation="dict")
     envs.set_options({"position": NEAR_WIN})
     envs.reset()
     infos = envs.step(np.array([2, 8, 2]))[3]
     for info in infos[0], infos[2]:
-        told = info["terminal_observation"]
-        assert set(told) == {"observation", "action_mask"} and told["action_mask"].all()
-        assert told["observation"][0, :, 0].tolist() == [1, 1, 1]
+        observed = info["terminal_observation"]
+        assert set(observed) == {"observation", "action_mask"} and observed["action_mask"].all()
+        assert observed["observation"][0, :, 0].tolist() == [1, 1, 1]
 
 
-def test_infos_of_others_are_empty_and_lengths_count_the_steps() -> None:
-    envs = made(2, illegal="lose")
+def test_other_infos_are_empty_and_lengths_count_steps() -> None:
+    envs = new_envs(2, illegal="lose")
     envs.reset()
     lengths = []
     for cells in ([4, 4], [5, 4], [5, 6], [8, 8]):
@@ -76,8 +76,8 @@ def test_infos_of_others_are_empty_and_lengths_count_the_steps() -> None:
     assert lengths == [2, 3]
 
 
-def test_masks_are_found_by_sb3_contrib() -> None:
-    envs = made()
+def test_sb3_contrib_finds_masks() -> None:
+    envs = new_envs()
     envs.reset()
     envs.step(np.array([4, 5, 6]))
     assert is_masking_supported(envs)
@@ -86,8 +86,8 @@ def test_masks_are_found_by_sb3_contrib() -> None:
     assert is_masking_supported(VecNormalize(envs))
 
 
-def test_attributes() -> None:
-    envs = made()
+def test_attributes_of_sub_envs() -> None:
+    envs = new_envs()
     envs.reset()
     assert envs.get_attr("seat") == ["X"] * 3 and str(envs.get_attr("position", 1)[0]) == ".../.../..."
     assert envs.get_attr("illegal", [0, 2]) == ["lose", "lose"]
@@ -103,7 +103,7 @@ def test_attributes() -> None:
 
 
 def test_opponents_can_be_changed() -> None:
-    envs = made()
+    envs = new_envs()
     envs.reset()
     envs.env_method("set_opponent", highest)
     envs.step(np.full(3, 4))
@@ -116,26 +116,26 @@ def test_opponents_can_be_changed() -> None:
 
 
 @pytest.mark.parametrize("settings", [{"opponent": None}, {"autoreset_mode": "next_step"}], ids=str)
-def test_refused_settings(settings: Any) -> None:
+def test_unsupported_settings_are_refused(settings: Any) -> None:
     with pytest.raises(ttt_env.errors.ParameterError):
-        made(**settings)
+        new_envs(**settings)
 
 
-def test_seeds_and_copies() -> None:
+def test_seeds_and_copies_give_equal_games() -> None:
     settings: Any = {"opponent": ["random", "minimax"], "play_as": "random"}
-    assert type(made()) is type(made()) is ttt_env.envs.sb3.GameVecEnv  # so that the first is pickled too
-    stories = [trajectory(made(seed=seed, **settings)) for seed in (1, 1, 2)]
+    assert type(new_envs()) is type(new_envs()) is ttt_env.envs.sb3.GameVecEnv  # so the first is pickled too
+    stories = [trajectory(new_envs(seed=seed, **settings)) for seed in (1, 1, 2)]
     assert stories[0] == stories[1] != stories[2]
-    envs = made(seed=1, **settings)
+    envs = new_envs(seed=1, **settings)
     for twin in (copy.deepcopy(envs), pickle.loads(pickle.dumps(envs))):
         assert trajectory(twin) == stories[0]
     envs.seed(2)
     assert trajectory(envs) == stories[2]
 
 
-def test_vec_monitor_and_vec_normalize_on_top() -> None:
+def test_vec_monitor_and_vec_normalize() -> None:
     with pytest.warns(UserWarning, match="already wrapped with a `Monitor`"):
-        monitored = VecMonitor(made())
+        monitored = VecMonitor(new_envs())
     envs: Any = VecNormalize(monitored)
     envs.reset()
     rng, episodes = np.random.default_rng(0), []
@@ -148,8 +148,8 @@ def test_vec_monitor_and_vec_normalize_on_top() -> None:
 
 @pytest.mark.parametrize(("kind", "policy"), [("planes", "MlpPolicy"), ("dict", "MultiInputPolicy")])
 @pytest.mark.slow
-def test_maskable_ppo_learns_and_plays_no_illegal_move(kind: str, policy: str) -> None:
-    envs = made(8, opponent="random", play_as="random", illegal="raise", observation=kind)
+def test_maskable_ppo_learns_without_illegal_moves(kind: str, policy: str) -> None:
+    envs = new_envs(8, opponent="random", play_as="random", illegal="raise", observation=kind)
     model = MaskablePPO(policy, envs, n_steps=16, batch_size=64, n_epochs=2, device="cpu", seed=0)
     before = [parameter.clone() for parameter in model.policy.parameters()]
     model.learn(256)
@@ -158,7 +158,7 @@ def test_maskable_ppo_learns_and_plays_no_illegal_move(kind: str, policy: str) -
 
 
 def test_dqn_learns_and_is_evaluated_without_warnings() -> None:
-    envs = made(4, opponent="random", illegal="resample")
+    envs = new_envs(4, opponent="random", illegal="resample")
     model = DQN("MlpPolicy", envs, learning_starts=50, buffer_size=500, batch_size=16, device="cpu", seed=0)
     model.learn(100)
     mean, _ = evaluate_policy(model, envs, n_eval_episodes=8)

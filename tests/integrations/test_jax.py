@@ -1,4 +1,4 @@
-"""Games as functions of JAX; scripts/frameworks/jax_mctx.py brings JAX, and runs these tests."""
+"""Games as functions of JAX; scripts/frameworks/jax_mctx.py installs JAX and runs these tests."""
 
 import importlib
 from operator import itemgetter
@@ -27,7 +27,7 @@ def module() -> Any:
 
 
 def as_numpy(states: Any) -> Any:
-    """The states as arrays of NumPy, which are indexed without compiling."""
+    """The states as NumPy arrays, which are indexed without compiling."""
     import jax
 
     return jax.tree.map(np.asarray, states)
@@ -43,7 +43,7 @@ def boards_of(states: Any, game: Game) -> Boards:
 
 
 def check_states(states: Any, boards: Boards) -> None:
-    """States show what the positions are."""
+    """Check that states equal the positions."""
     over = boards.is_over
     assert np.array_equal(states.terminated, over) and not states.truncated.any()
     assert np.array_equal(states.observation, boards.planes.astype(bool))
@@ -65,8 +65,8 @@ def test_every_legal_move_of_every_position(module: Any, name: str) -> None:
     after = boards[rows].play(cells)
     stepped = as_numpy(step(functions.states_of(boards[rows]), cells))
     check_states(stepped, after)
-    found = boards_of(stepped, game)
-    assert np.array_equal(found.mine, after.mine) and np.array_equal(found.theirs, after.theirs)
+    boards_after = boards_of(stepped, game)
+    assert np.array_equal(boards_after.mine, after.mine) and np.array_equal(boards_after.theirs, after.theirs)
     assert (stepped._step_count == 1).all()
 
 
@@ -82,7 +82,7 @@ def test_every_illegal_move_of_every_position(module: Any) -> None:
     assert np.array_equal(states.rewards, np.tile([-1.0, 1.0], (len(rows), 1)))
 
 
-def test_states_of_positions_and_the_first_one_have_the_columns_that_are_legal(module: Any) -> None:
+def test_gravity_masks_columns(module: Any) -> None:
     import jax
 
     game = ttt_env.get_game("connect-four-v0")
@@ -100,7 +100,7 @@ def test_states_of_positions_and_the_first_one_have_the_columns_that_are_legal(m
 
 
 def play_at_random(module: Any, game: Game, n_games: int, seed: int) -> int:
-    """Play games in step with `Boards`, and compare all along; the number of moves."""
+    """Play games in parallel with `Boards` and compare all steps; the number of moves."""
     import jax
 
     functions = module.JaxGame(game)
@@ -114,33 +114,33 @@ def play_at_random(module: Any, game: Game, n_games: int, seed: int) -> int:
         cells = draws.argmax(axis=1)
         states = step(states, cells)
         after = boards.play(cells)
-        goes_on = is_on.reshape(-1, *[1] * (boards.mine.ndim - 1))
-        mine, theirs = np.where(goes_on, [after.mine, after.theirs], [boards.mine, boards.theirs])
+        continues = is_on.reshape(-1, *[1] * (boards.mine.ndim - 1))
+        mine, theirs = np.where(continues, [after.mine, after.theirs], [boards.mine, boards.theirs])
         boards, rows = Boards(game, mine, theirs), np.flatnonzero(is_on)
-        shown = as_numpy(states)
-        assert not shown.rewards[~is_on].any()
-        check_states(jax.tree.map(itemgetter(rows), shown), boards[rows])
+        current = as_numpy(states)
+        assert not current.rewards[~is_on].any()
+        check_states(jax.tree.map(itemgetter(rows), current), boards[rows])
         n_moves += int(is_on.sum())
     assert int(np.asarray(states._step_count).sum()) == n_moves
     return n_moves
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_random_games(module: Any, name: str) -> None:
+def test_random_games_equal_boards(module: Any, name: str) -> None:
     assert play_at_random(module, GAMES[name], 64, seed=1) >= 64
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GAMES)
-def test_many_random_games(module: Any, name: str) -> None:
+def test_many_random_games_equal_boards(module: Any, name: str) -> None:
     """100,000 games; on the largest board fewer, which have as many moves."""
     n_games = 100_000
     for seed in range(10):
         play_at_random(module, GAMES[name], n_games // 10, seed)
 
 
-def test_the_opponent_replies_by_its_policy(module: Any) -> None:
-    """All of its moves come from the support of its policy, each about as often as it says."""
+def test_opponent_replies_by_its_policy(module: Any) -> None:
+    """All its moves have a positive probability, and each occurs about as often as its policy says."""
     import jax
 
     game = GAMES["3x3"]
@@ -155,14 +155,14 @@ def test_the_opponent_replies_by_its_policy(module: Any) -> None:
     assert not np.asarray(stepped.current_player).any() and np.asarray(stepped._step_count).all()
 
 
-def test_nobody_beats_minimax_inside(module: Any) -> None:
+def test_minimax_opponent_never_loses(module: Any) -> None:
     import jax
 
     functions = module.JaxGame("tictactoe-v0", "minimax")
     n, rng = 512, np.random.default_rng(0)
     states = jax.vmap(functions.init)(jax.random.split(jax.random.key(0), n))
-    begun = np.asarray(states.observation).any(axis=(1, 2, 3))
-    assert 0 < begun.sum() < n  # it has begun in some of the games
+    has_opening = np.asarray(states.observation).any(axis=(1, 2, 3))
+    assert 0 < has_opening.sum() < n  # it plays X in some games
     total, step = np.zeros(n), jax.jit(jax.vmap(functions.step))
     for number in range(6):
         cells = (rng.random((n, 9)) * np.asarray(states.legal_action_mask)).argmax(axis=1)
@@ -171,14 +171,14 @@ def test_nobody_beats_minimax_inside(module: Any) -> None:
     assert np.asarray(states.terminated).all() and set(total) == {-1.0, 0.0}
 
 
-def test_it_runs_in_a_scan_with_wrappers_of_pgx(module: Any) -> None:
+def test_scan_with_pgx_wrappers_equals_pgx(module: Any) -> None:
     import jax
     import jax.numpy as jnp
 
     pgx = pytest.importorskip("pgx")
     from pgx.experimental import auto_reset
 
-    def finished(env: Any) -> Any:
+    def outputs_of(env: Any) -> Any:
         step = auto_reset(env.step, env.init)
 
         def body(state: Any, key: Any) -> tuple[Any, Any]:
@@ -188,12 +188,12 @@ def test_it_runs_in_a_scan_with_wrappers_of_pgx(module: Any) -> None:
 
         return jax.lax.scan(body, env.init(jax.random.key(5)), jax.random.split(jax.random.key(6), 500))[1]
 
-    ours, theirs = finished(module.JaxGame()), finished(pgx.make("tic_tac_toe"))
+    ours, theirs = outputs_of(module.JaxGame()), outputs_of(pgx.make("tic_tac_toe"))
     assert all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
     assert np.asarray(ours[2]).sum() > 50
 
 
-def test_errors(module: Any) -> None:
+def test_errors_name_limits_and_missing_keys(module: Any) -> None:
     with pytest.raises(ttt_env.errors.GameTooLargeError, match="12 cells are the limit"):
         module.JaxGame("square-v0", "random")
     with pytest.raises(ttt_env.errors.ParameterError, match="alternate"):

@@ -1,4 +1,4 @@
-"""Submissions for kaggle-environments without it; a script plays in its loop."""
+"""Submissions for kaggle-environments, tested without it; a script plays in its loop."""
 
 from typing import Any
 
@@ -8,33 +8,37 @@ import ttt_env
 from ttt_env.integrations.kaggle import KaggleAgent, submission
 
 
-def test_what_a_function_of_theirs_sees() -> None:
-    """As kaggle-environments shows it: `step` counts from 1, after the one that sets up the game."""
-    seen: list[dict[str, Any]] = []
+def test_observation_of_submission() -> None:
+    """As kaggle-environments gives it: `step` counts from 1, after the step that sets up the game."""
+    observations: list[dict[str, Any]] = []
 
     def theirs(observation: Any, configuration: Any) -> dict[str, int]:
-        seen.append(dict(observation))
+        observations.append(dict(observation))
         return {"submission": observation["observationString"].replace("\n", "").find(".")}
 
     agent = KaggleAgent(theirs)
     for text in (".../.../...", "X../.../...", "X../.O./...", "XO./.X./..O"):
         agent.policy(ttt_env.Position.parse(text))
-    players = [(each["currentPlayer"], each["playerId"], each["step"]) for each in seen]
+    players = [(each["currentPlayer"], each["playerId"], each["step"]) for each in observations]
     assert players == [(0, 0, 1), (1, 1, 2), (0, 0, 3), (0, 0, 5)]
-    assert seen[-1]["observationString"] == "xo.\n.x.\n..o" and seen[-1]["isTerminal"] is False
+    assert (
+        observations[-1]["observationString"] == "xo.\n.x.\n..o" and observations[-1]["isTerminal"] is False
+    )
 
 
 @pytest.mark.slow
-def test_a_certificate_of_a_submission() -> None:
+def test_submission_can_be_certified() -> None:
     assert ttt_env.certify(KaggleAgent(submission("lookup", 0))).unbeatable
-    first = KaggleAgent(lambda seen, _: {"submission": seen["observationString"].replace("\n", "").find(".")})
+    first = KaggleAgent(
+        lambda observation, _: {"submission": observation["observationString"].replace("\n", "").find(".")}
+    )
     assert not ttt_env.certify(first).unbeatable
 
 
 @pytest.mark.parametrize(
     "answer", [{"submission": 99}, {"submission": 0.9}, {"submission": None}, {}, None, 4]
 )
-def test_an_answer_that_names_no_cell_loses_as_that_of_any_function(answer: Any) -> None:
+def test_answer_without_legal_cell_loses(answer: Any) -> None:
     def theirs(observation: Any, configuration: Any) -> Any:
         return answer
 
@@ -47,17 +51,17 @@ def test_an_answer_that_names_no_cell_loses_as_that_of_any_function(answer: Any)
 
 
 @pytest.mark.parametrize(
-    "seen", [{"step": 0}, {"observationString": "...\n...\n...", "currentPlayer": 0, "playerId": 1}]
+    "observation", [{"step": 0}, {"observationString": "...\n...\n...", "currentPlayer": 0, "playerId": 1}]
 )
-def test_it_waits_for_its_turn(seen: dict[str, Any]) -> None:
-    assert submission("minimax")(seen, {}) == {"submission": -1}
+def test_submission_waits_for_its_turn(observation: dict[str, Any]) -> None:
+    assert submission("minimax")(observation, {}) == {"submission": -1}
 
 
 @pytest.mark.parametrize("player", [0, 1])
-def test_it_plays_in_its_turn_on_both_seats(player: int) -> None:
+def test_submission_plays_on_both_seats(player: int) -> None:
     board = ("...\n...\n...", "x..\n...\n...")[player]
-    seen = {"observationString": board, "currentPlayer": player, "playerId": player}
+    observation = {"observationString": board, "currentPlayer": player, "playerId": player}
     position = ttt_env.Position.parse(board.replace("\n", "/").upper())
-    assert submission("minimax", 0)(seen, {})["submission"] in ttt_env.solve("tictactoe-v0").best_cells(
-        position
-    )
+    assert submission("minimax", 0)(observation, {})["submission"] in ttt_env.solve(
+        "tictactoe-v0"
+    ).best_cells(position)

@@ -1,4 +1,4 @@
-"""The MCP server, asked by fastmcp's own client in this process."""
+"""The MCP server, called by fastmcp's own client in this process."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ def talk(conversation: Callable[[Callable[..., Awaitable[Any]]], Awaitable[None]
     """Hold a conversation with a new server."""
     from ttt_env.integrations.mcp import make_server
 
-    async def held() -> None:
+    async def hold() -> None:
         async with fastmcp.Client(make_server()) as client:
 
             async def call(tool: str, **arguments: Any) -> Any:
@@ -24,19 +24,21 @@ def talk(conversation: Callable[[Callable[..., Awaitable[Any]]], Awaitable[None]
 
             await conversation(call)
 
-    asyncio.run(held())
+    asyncio.run(hold())
 
 
 @pytest.mark.slow
-def test_a_whole_game_by_the_cells_that_keep_the_value() -> None:
+def test_game_of_value_keeping_cells_is_not_lost() -> None:
     async def conversation(call: Any) -> None:
         text = await call("new_game", opponent="random", seat="O")
         assert "You are O. X has played" in text and "You are O." in await call("show")
         values = []
         while "The game is over" not in text:
-            told = await call("values")
-            values.append(told["position"])
-            cell = next(cell for cell, value in told["cells"].items() if value == told["position"])
+            values_now = await call("values")
+            values.append(values_now["position"])
+            cell = next(
+                cell for cell, value in values_now["cells"].items() if value == values_now["position"]
+            )
             text = await call("play", cell=int(cell))
             assert f"You have played {cell}." in text
         order = ["loss", "draw", "win"]
@@ -49,19 +51,19 @@ def test_a_whole_game_by_the_cells_that_keep_the_value() -> None:
 
 
 @pytest.mark.slow
-def test_the_worth_of_a_position_is_the_solvers() -> None:
+def test_values_equal_solver() -> None:
     async def conversation(call: Any) -> None:
         await call("new_game", opponent="rules")
         await call("play", cell=1)
-        shown = (await call("show")).partition("draw.")[2]
-        free = [int(word) for word in shown.partition("Free cells: ")[2].partition(".")[0].split()]
-        told = await call("values")
+        description = (await call("show")).partition("draw.")[2]
+        free = [int(word) for word in description.partition("Free cells: ")[2].partition(".")[0].split()]
+        values = await call("values")
         (other,) = set(range(9)) - {1} - set(free)
         position = ttt_env.get_game("tictactoe-v0").start.play(1).play(other)
         solution = ttt_env.solve("tictactoe-v0")
         words = {1: "win", 0: "draw", -1: "loss"}
-        assert told["position"] == words[solution.value_of(position)]
-        assert {int(cell): value for cell, value in told["cells"].items()} == {
+        assert values["position"] == words[solution.value_of(position)]
+        assert {int(cell): value for cell, value in values["cells"].items()} == {
             cell: words[-solution.value_of(position.play(cell))] for cell in free
         }
 
@@ -79,7 +81,7 @@ def test_the_worth_of_a_position_is_the_solvers() -> None:
         ("new_game", {"game": "games/own.json"}, "own.json"),
     ],
 )
-def test_a_refusal_says_why_and_changes_nothing(tool: str, arguments: dict[str, Any], message: str) -> None:
+def test_refusal_is_explained_and_changes_nothing(tool: str, arguments: dict[str, Any], message: str) -> None:
     async def conversation(call: Any) -> None:
         await call("play", cell=4)
         before = await call("show")
@@ -91,10 +93,10 @@ def test_a_refusal_says_why_and_changes_nothing(tool: str, arguments: dict[str, 
 
 
 @pytest.mark.slow
-def test_what_is_too_large_for_a_proof_is_unknown() -> None:
+def test_values_of_unsolvable_game_are_unknown() -> None:
     async def conversation(call: Any) -> None:
         await call("new_game", game="mnk-v0:m=8,n=8,k=5", opponent="random")
-        told = await call("values")
-        assert told["position"] == "unknown" and set(told["cells"].values()) == {"unknown"}
+        values = await call("values")
+        assert values["position"] == "unknown" and set(values["cells"].values()) == {"unknown"}
 
     talk(conversation)

@@ -1,4 +1,4 @@
-"""Networks as ONNX files: what is written plays as the agent does, and files of others play too."""
+"""Networks as ONNX files: exported agents play equally, and foreign networks can play, too."""
 
 import pickle
 import warnings
@@ -46,8 +46,8 @@ MODELS = {
 }
 
 
-def exported(agent, folder):
-    """The agent of the ONNX file that is written of this one."""
+def export_and_load(agent, folder):
+    """The agent of the ONNX file that is exported from this agent."""
     export_onnx(agent, folder / "network.onnx")
     return ttt_env.make_agent(f"onnx:{folder}/network.onnx", agent.game)
 
@@ -75,17 +75,17 @@ OTHER_BOARDS = {
 
 
 class TestExport:
-    """To write a file takes a second, so the fast tests write one of our own networks and one of a model."""
+    """Exporting a file takes a second, so the fast tests export one of our own networks and one model."""
 
     @pytest.mark.slow
-    def test_a_network_whose_values_hardly_differ_plays_as_the_agent_by_its_rules(self, tmp_path):
-        """The values of a network that has not learned yet differ by less than 32 bits can say."""
+    def test_export_keeps_nearly_equal_values_and_rules(self, tmp_path):
+        """The values of an untrained network differ by less than 32 bits can represent."""
         game, other = (
             ttt_env.Game("mine", (3, 3), sets)
             for sets in (TICTACTOE.winning_sets, TICTACTOE.winning_sets[1:])
         )
         agent = ValueNetwork.of(BoardNetwork.random(game, np.random.default_rng(1)))
-        again = exported(agent, tmp_path)
+        again = export_and_load(agent, tmp_path)
         values = agent.explain(game.start).numbers[0].by_cell.values()
         assert len(set(values)) > 1 == len(set(np.array([*values], np.float32)))
         np.testing.assert_array_equal(again.policies(open_boards(game)), agent.policies(open_boards(game)))
@@ -94,9 +94,9 @@ class TestExport:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("spec", ["alphazero:simulations=0", "value-network"])
-    def test_plays_as_the_agent_in_every_position_and_is_certified_alike(self, spec, tmp_path):
+    def test_exported_agent_plays_and_certifies_equally(self, spec, tmp_path):
         agent = ttt_env.make_agent(spec)
-        again = exported(agent, tmp_path)
+        again = export_and_load(agent, tmp_path)
         np.testing.assert_array_equal(again.policies(open_boards()), agent.policies(open_boards()))
         proved = ttt_env.certify(again)
         assert proved.unbeatable
@@ -104,16 +104,16 @@ class TestExport:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", MODELS)
-    def test_plays_as_a_model_of_stable_baselines3_in_every_position(self, name, tmp_path):
+    def test_exported_sb3_model_plays_equally(self, name, tmp_path):
         agent = model(name)
-        again = exported(agent, tmp_path)
+        again = export_and_load(agent, tmp_path)
         np.testing.assert_array_equal(again.policies(open_boards()), agent.policies(open_boards()))
         assert again.temperature == 0
 
     @pytest.mark.slow
-    def test_a_model_that_draws_its_moves_draws_them_alike(self, tmp_path):
+    def test_exported_stochastic_model_plays_equally(self, tmp_path):
         agent = model("MaskablePPO", deterministic=False)
-        again = exported(agent, tmp_path)
+        again = export_and_load(agent, tmp_path)
         assert again.temperature == 1
         np.testing.assert_allclose(again.policies(open_boards()), agent.policies(open_boards()), atol=1e-6)
         greedy = ttt_env.make_agent(f"onnx:{tmp_path}/network.onnx,temperature=0")
@@ -123,23 +123,33 @@ class TestExport:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", OTHER_BOARDS)
-    def test_plays_as_the_agent_on_every_board_and_from_every_view(self, name, tmp_path):
+    def test_export_on_every_board_and_view(self, name, tmp_path):
         agent = OTHER_BOARDS[name]()
         boards = Boards.of([agent.game.start, *random_positions(agent.game, 60, seed=4)])
-        np.testing.assert_array_equal(exported(agent, tmp_path).policies(boards), agent.policies(boards))
+        np.testing.assert_array_equal(
+            export_and_load(agent, tmp_path).policies(boards), agent.policies(boards)
+        )
 
     @pytest.mark.slow
-    def test_the_file_is_what_is_documented(self, tmp_path):
+    def test_file_is_as_documented(self, tmp_path):
         (tmp_path / "deep").mkdir()
         export_onnx(ttt_env.make_agent("value-network"), tmp_path / "deep" / "network.onnx")
         assert "UNBEATABLE" in ttt("certify", "deep/network.onnx", cwd=tmp_path).stdout
         specs = f"onnx:{tmp_path}/deep/network.onnx", "value-network"
         np.testing.assert_array_equal(*(ttt_env.make_agent(spec).policies(open_boards()) for spec in specs))
         session = onnxruntime.InferenceSession(tmp_path / "deep" / "network.onnx")
-        (given,), (answer,) = session.get_inputs(), session.get_outputs()
-        assert (given.name, given.type, given.shape[1:]) == ("planes", "tensor(float)", [3, 3, 2])
-        assert (answer.name, answer.type, answer.shape[1:]) == ("scores", "tensor(float)", [9])
-        assert given.shape[0] == answer.shape[0] == "batch"
+        (planes_input,), (scores_output,) = session.get_inputs(), session.get_outputs()
+        assert (planes_input.name, planes_input.type, planes_input.shape[1:]) == (
+            "planes",
+            "tensor(float)",
+            [3, 3, 2],
+        )
+        assert (scores_output.name, scores_output.type, scores_output.shape[1:]) == (
+            "scores",
+            "tensor(float)",
+            [9],
+        )
+        assert planes_input.shape[0] == scores_output.shape[0] == "batch"
         metadata = session.get_modelmeta().custom_metadata_map
         assert metadata.pop("ttt_env.rules")
         assert metadata == {"ttt_env.game": "tictactoe-v0", "ttt_env.temperature": "0"}
@@ -151,7 +161,7 @@ class TestExport:
         assert np.flatnonzero(np.isfinite(scores[0])).tolist() == position.legal_cells
 
     @pytest.mark.slow
-    def test_a_network_that_would_take_one_number_of_positions_alone_is_refused(self, tmp_path):
+    def test_network_with_fixed_batch_size_is_refused(self, tmp_path):
         class CountsBatch(torch_layers.BaseFeaturesExtractor):
             def forward(self, observations):
                 return observations.reshape(len(observations), 18)
@@ -167,13 +177,13 @@ class TestExport:
         assert not list(tmp_path.iterdir())
 
     @pytest.mark.parametrize("spec", ["minimax", "q-learning", "ppo"])
-    def test_an_agent_without_a_network_is_refused_by_name(self, spec, tmp_path):
+    def test_agent_without_network_is_refused(self, spec, tmp_path):
         with pytest.raises(ParameterError, match=f"{spec} has no network to export"):
             export_onnx(ttt_env.make_agent(spec), tmp_path / "a.onnx")
         assert not list(tmp_path.iterdir())
 
 
-class TestFilesOfOthers:
+class TestForeignFiles:
     @pytest.mark.parametrize(
         "form",
         [
@@ -185,23 +195,23 @@ class TestFilesOfOthers:
         ],
         ids=["flat", "planes", "one at a time", "open shape, int8", "double"],
     )
-    def test_play_the_highest_score(self, form, tmp_path):
+    def test_foreign_network_plays_highest_score(self, form, tmp_path):
         write_linear(tmp_path / "a.onnx", TICTACTOE, **form)
         agent = ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx")
         plain = ttt_env.make_agent(lambda flat: flat @ weights_of(TICTACTOE), TICTACTOE, observation="flat")
         np.testing.assert_array_equal(agent.policies(open_boards()), plain.policies(open_boards()))
 
-    def test_pickle(self, tmp_path):
+    def test_pickle_holds_network(self, tmp_path):
         write_linear(tmp_path / "a.onnx", TICTACTOE)
         agent = ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx")
-        kept = pickle.dumps(agent)
+        pickled = pickle.dumps(agent)
         (tmp_path / "a.onnx").unlink()
         np.testing.assert_array_equal(
-            pickle.loads(kept).policies(open_boards()), agent.policies(open_boards())
+            pickle.loads(pickled).policies(open_boards()), agent.policies(open_boards())
         )
 
     @pytest.mark.parametrize(
-        ("form", "told"),
+        ("form", "message"),
         [
             ({"shape": (2, 3, 3)}, r"shape \['B', 2, 3, 3\]; tictactoe-v0 needs \[B, 3, 3, 2\] or \[B, 18\]"),
             ({"shape": (9,), "weights": np.zeros((9, 9), np.float32)}, "needs"),
@@ -213,21 +223,21 @@ class TestFilesOfOthers:
             ({"metadata": {"ttt_env.temperature": "-1"}}, "temperature is '-1'"),
         ],
     )
-    def test_networks_of_another_form_are_refused(self, form, told, tmp_path):
+    def test_network_of_other_form_is_refused(self, form, message, tmp_path):
         write_linear(tmp_path / "a.onnx", TICTACTOE, **form)
-        with pytest.raises(PolicyFileError, match=told):
+        with pytest.raises(PolicyFileError, match=message):
             ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx")
 
     @pytest.mark.parametrize("content", [None, b"", b"no network", b"PK\x03\x04" * 99])
-    def test_what_is_no_network_is_refused(self, content, tmp_path):
+    def test_invalid_file_is_refused(self, content, tmp_path):
         if content is not None:
             (tmp_path / "a.onnx").write_bytes(content)
-        told = "there is no such file" if content is None else "is not an ONNX network that plays"
-        with pytest.raises(PolicyFileError, match=told):
+        message = "there is no such file" if content is None else "is not an ONNX network that plays"
+        with pytest.raises(PolicyFileError, match=message):
             ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx")
 
     @pytest.mark.parametrize(
-        ("shape", "weights", "told"),
+        ("shape", "weights", "message"),
         [
             (None, np.zeros((18, 8)), r"scores of shape \(4520, 8\)"),
             (None, np.full((18, 9), np.nan), "nan"),
@@ -235,14 +245,14 @@ class TestFilesOfOthers:
         ],
         ids=["8 scores", "nan", "17 numbers"],
     )
-    def test_faults_while_it_plays_are_told(self, shape, weights, told, tmp_path):
+    def test_errors_during_play_are_reported(self, shape, weights, message, tmp_path):
         write_linear(tmp_path / "a.onnx", TICTACTOE, shape=shape, weights=weights.astype(np.float32))
-        with pytest.raises(PolicyError, match=told):
+        with pytest.raises(PolicyError, match=message):
             ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx").policies(open_boards())
 
 
 class _AsDocumented(torch.nn.Module):
-    """What the documentation of Stable-Baselines3 exports: the action, the value and its probability."""
+    """The export of the documentation of Stable-Baselines3: the action, the value and its probability."""
 
     def __init__(self, policy):
         super().__init__()
@@ -253,12 +263,12 @@ class _AsDocumented(torch.nn.Module):
 
 
 @pytest.mark.slow
-def test_a_file_of_actions_names_the_lines_that_write_scores(tmp_path):
+def test_file_of_actions_names_lines_that_export_scores(tmp_path):
     env = ttt_env.make("tictactoe-v0", opponent="random", observation="flat")
     trained = sb3.PPO("MlpPolicy", env, **ON_POLICY)
     path = tmp_path / "documented.onnx"
     example = torch.zeros(1, 18)
-    with warnings.catch_warnings(action="ignore"):  # of PyTorch about its own way
+    with warnings.catch_warnings(action="ignore"):  # warnings of PyTorch about its own exporter
         torch.onnx.export(
             _AsDocumented(trained.policy), (example,), str(path), input_names=["input"], dynamo=False
         )

@@ -1,7 +1,7 @@
-"""The adapter for OpenEnv: what a server may be asked.
+"""The adapter for OpenEnv: what clients may request.
 
 The tests need the extra "openenv": `make frameworks-openenv_server` runs them where it is installed, after a
-script that plays over the net.
+script that plays over the network.
 """
 
 import asyncio
@@ -42,45 +42,58 @@ class TestActions:
             {"a": 1},
         ],
     )
-    def test_an_action_is_one_cell_or_one_reply(self, adapter: Any, fields: dict[str, Any]) -> None:
+    def test_action_is_one_cell_or_one_reply(self, adapter: Any, fields: dict[str, Any]) -> None:
         from openenv.core.env_server import WSErrorResponse
         from pydantic import ValidationError
 
         with pytest.raises(ValidationError) as caught:
             adapter.TttAction(**fields)
-        # What OpenEnv cannot send ends the session of the client.
+        # Errors that OpenEnv cannot serialize end the session of the client.
         assert WSErrorResponse(data={"errors": caught.value.errors()}).model_dump_json()
 
 
 class TestEnvironment:
-    def test_it_says_what_a_text_env_says(self, adapter: Any) -> None:
+    def test_server_gives_outputs_of_text_env(self, adapter: Any) -> None:
         row: Any = {"seed": 5, "play_as": "X", "position": "XO./.../...", "opponent": "random"}
         options: Any = {"reward": "shaped", "illegal": "retry", "board": "line"}
         env = TextEnv("tictactoe-v0", **options)
         served = adapter.TttEnvironment("tictactoe-v0", **options)
-        seen = served.reset(**row, prompt="a column of another name")
-        assert (seen.text, seen.reward, seen.done, seen.info) == (env.reset(**row), 0.0, False, env.info)
+        observation = served.reset(**row, prompt="a column of another name")
+        assert (observation.text, observation.reward, observation.done, observation.info) == (
+            env.reset(**row),
+            0.0,
+            False,
+            env.info,
+        )
         for reply in ["no", "[4]", "[99]", "[4]", "[2] or [3]", "[8]", "[0]", "no"]:
             if not env.done:
-                seen, text = served.step(adapter.TttAction(reply=reply)), env.reply(reply)
-                assert (seen.text, seen.reward, seen.done) == (text, env.reward, env.done)
-                assert seen.info == env.info
+                observation, text = served.step(adapter.TttAction(reply=reply)), env.reply(reply)
+                assert (observation.text, observation.reward, observation.done) == (
+                    text,
+                    env.reward,
+                    env.done,
+                )
+                assert observation.info == env.info
         assert env.done and served.state.total_reward == env.total_reward
 
     @pytest.mark.parametrize("reason", ["length", "content_filter"])
-    def test_a_cut_off_reply_is_no_reply(self, adapter: Any, reason: str) -> None:
+    def test_truncated_reply_is_not_read(self, adapter: Any, reason: str) -> None:
         cut_off = adapter.TttAction(reply="If I play [3], O may take", finish_reason=reason)
         served = adapter.TttEnvironment(illegal="retry")
         served.reset(seed=0, play_as="X")
-        seen = served.step(cut_off)
-        assert seen.info["outcome"] == "unreadable" and not seen.done and "Try again" in seen.text
+        observation = served.step(cut_off)
+        assert (
+            observation.info["outcome"] == "unreadable"
+            and not observation.done
+            and "Try again" in observation.text
+        )
         assert served.step(adapter.TttAction(reply="[3]", finish_reason="stop")).info["outcome"] == "played"
         served = adapter.TttEnvironment(illegal="lose")
         served.reset(seed=0, play_as="X")
-        seen = served.step(cut_off)
-        assert seen.done and seen.reward == -1.0
+        observation = served.step(cut_off)
+        assert observation.done and observation.reward == -1.0
 
-    def test_its_state_counts_the_answers_of_each_game(self, adapter: Any) -> None:
+    def test_state_counts_answers_of_each_game(self, adapter: Any) -> None:
         served = adapter.TttEnvironment()
         assert served.state.model_dump(exclude_defaults=True) == {"game": "tictactoe-v0"}
         served.reset(episode_id="mine", play_as="X")
@@ -107,7 +120,7 @@ class TestEnvironment:
             ({"episode_id": 4}, ValueError),
         ],
     )
-    def test_what_is_refused_changes_nothing(
+    def test_refused_request_changes_nothing(
         self, adapter: Any, row: dict[str, Any], error: type[Exception]
     ) -> None:
         served = adapter.TttEnvironment("tictactoe-v0", opponents=["minimax"], illegal="raise")
@@ -124,7 +137,7 @@ class TestEnvironment:
         env.reset(seed=1, play_as="X")
         assert served.step(adapter.TttAction(cell=4)).text == env.move(4)
 
-    def test_clients_may_name_the_agents_that_it_was_made_with(self, adapter: Any) -> None:
+    def test_clients_may_name_configured_agents(self, adapter: Any) -> None:
         def first_free(position: Any) -> int:
             return int(position.legal_cells[0])
 
@@ -138,7 +151,7 @@ class TestEnvironment:
         with pytest.raises(ParameterError, match="Allowed: block, first, mine, random"):
             served.reset(opponent="minimax")
 
-    def test_a_wrong_agent_is_an_error_at_once(self, adapter: Any) -> None:
+    def test_bad_agent_is_refused_at_start(self, adapter: Any) -> None:
         with pytest.raises(UnknownAgentError, match="did you mean minimax"):
             adapter.make_app("tictactoe-v0", opponents=["minmax"])
 
@@ -157,7 +170,7 @@ class TestApp:
         with TestClient(adapter.make_app("tictactoe-v0", "minimax", max_concurrent_envs=2)) as client:
             yield client
 
-    def test_each_session_has_a_game_of_its_own(self, client: Any) -> None:
+    def test_each_session_has_its_own_game(self, client: Any) -> None:
         with client.websocket_connect("/ws") as one, client.websocket_connect("/ws") as two:
             for each, seat in [(one, "X"), (two, "O")]:
                 send(each, "reset", seed=3, play_as=seat)
@@ -177,7 +190,7 @@ class TestApp:
             ("step", {}, "VALIDATION_ERROR"),
         ],
     )
-    def test_a_refusal_leaves_the_session_open(
+    def test_refusal_keeps_session_open(
         self, client: Any, kind: str, data: dict[str, Any], code: str
     ) -> None:
         with client.websocket_connect("/ws") as session:
@@ -187,20 +200,20 @@ class TestApp:
             assert send(session, "state") == before
             assert send(session, "step", cell=4)["data"]["observation"]["info"]["regret"] == [0]
 
-    def test_a_refusal_over_http_says_why(self, client: Any) -> None:
+    def test_http_refusal_is_explained(self, client: Any) -> None:
         answer = client.post("/reset", json={"opponent": "lookup:policy.npz"})
         assert answer.status_code == 422 and "lookup:policy.npz" in answer.json()["detail"]
         answer = client.post("/step", json={"action": {"cell": 4}})
         assert answer.status_code == 422 and "/ws" in answer.json()["detail"]
 
-    def test_a_client_that_is_gone_already_is_no_failure(self, adapter: Any) -> None:
-        said = iter(
+    def test_disconnected_client_is_not_a_failure(self, adapter: Any) -> None:
+        incoming = iter(
             [{"type": "websocket.connect"}, {"type": "websocket.receive", "text": '{"type": "close"}'}]
         )
         sent = []
 
         async def receive() -> dict[str, Any]:
-            return next(said)
+            return next(incoming)
 
         async def send(message: dict[str, Any]) -> None:
             sent.append(message["type"])
@@ -213,7 +226,7 @@ class TestApp:
 
 
 class TestCommand:
-    def test_it_listens_to_this_machine_alone(self, adapter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_server_listens_only_to_this_machine(self, adapter: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         called: dict[str, Any] = {}
         monkeypatch.setattr(adapter.uvicorn, "run", lambda app, **address: called.update(address))
         adapter.main([])
@@ -228,7 +241,7 @@ class TestCommand:
             (["--sessions", "0"], "greater than or equal to 1"),
         ],
     )
-    def test_a_wrong_argument_is_named(
+    def test_bad_argument_is_named(
         self, adapter: Any, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
     ) -> None:
         with pytest.raises(SystemExit):

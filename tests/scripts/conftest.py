@@ -1,4 +1,4 @@
-"""The modules in `scripts`, which the tests of this folder import as the scripts do."""
+"""Make the modules in `scripts` importable, as they import each other."""
 
 import sys
 

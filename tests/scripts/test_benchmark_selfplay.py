@@ -1,4 +1,4 @@
-"""The comparison of AlphaZero's self-play with OpenSpiel's: what it measures, keeps and shows."""
+"""The comparison of AlphaZero's self-play with OpenSpiel's: its measurements, files and table."""
 
 import json
 import subprocess
@@ -23,51 +23,51 @@ SETTINGS = replace(
 )
 
 
-def played(contender, n_turns):
+def work_of(contender, n_turns):
     """The total work of a contender for this number of moves in each of its games."""
     works = [contender.play(0.0) for _ in range(n_turns)]
     return sum(works[1:], works[0])
 
 
 class TestOurs:
-    def test_each_simulation_asks_about_one_position_at_most(self):
-        work = played(Ours(TICTACTOE, replace(SETTINGS, games=1), anew=True), 20)
+    def test_each_simulation_queries_at_most_one_position(self):
+        work = work_of(Ours(TICTACTOE, replace(SETTINGS, games=1), anew=True), 20)
         assert 20 < work.asked <= 20 * 20
 
-    def test_asking_anew_forgets_the_answers(self):
+    def test_anew_forgets_answers(self):
         assert Ours(TICTACTOE, SETTINGS).play(0.0).moves == 8
-        kept, anew = (played(Ours(TICTACTOE, SETTINGS, anew=anew), 10) for anew in (False, True))
-        assert kept.moves == anew.moves and kept.asked < anew.asked
+        cached, anew = (work_of(Ours(TICTACTOE, SETTINGS, anew=anew), 10) for anew in (False, True))
+        assert cached.moves == anew.moves and cached.asked < anew.asked
 
-    def test_the_answers_are_kept_until_the_next_network_comes(self, monkeypatch):
-        often, seldom = Ours(TICTACTOE, SETTINGS), played(Ours(TICTACTOE, SETTINGS), 10)
+    def test_answers_are_cached_until_next_network(self, monkeypatch):
+        often, seldom = Ours(TICTACTOE, SETTINGS), work_of(Ours(TICTACTOE, SETTINGS), 10)
         monkeypatch.setattr(benchmark, "MOVES", 16)
-        assert played(often, 10).asked > seldom.asked
+        assert work_of(often, 10).asked > seldom.asked
 
 
-def test_the_network_is_as_large_as_a_training_has_it():
+def test_network_has_size_of_training():
     network = benchmark.untrained(TICTACTOE, SETTINGS.size)
     assert network.size == SETTINGS.size
     priors, values = network.evaluate(ttt_env.Boards.start(TICTACTOE))
     assert priors.sum() == pytest.approx(1) and np.abs(values).max() < 1
 
 
-def line(setup, ours, round=0):
-    """A line in which OpenSpiel makes 10 moves in 10 seconds of the processor, and we so many."""
+def make_line(setup, ours, round=0):
+    """A line in which OpenSpiel makes 10 moves in 10 CPU seconds, and our self-play this number."""
     peer = Work(moves=10, asked=300, cpu=10.0)
     works = {"OpenSpiel": peer._asdict(), "ttt_env": peer._replace(moves=ours)._asdict()}
     return {**setup._asdict(), "round": round, "works": works}
 
 
-def test_the_table_has_the_ratio_of_the_moves_of_all_rounds():
+def test_table_has_ratio_of_moves_of_all_rounds():
     setup = benchmark.SETUPS[1]
-    text = benchmark.table([line(setup, 100), line(setup, 500, round=1)])
+    text = benchmark.table([make_line(setup, 100), make_line(setup, 500, round=1)])
     assert text.startswith("mnk-v0:m=5,n=5,k=4, 50 simulations per move:\n")
     assert "| ttt_env | 30 | 30 | 1 |" in text
 
 
-def test_only_rounds_that_lack_are_measured(tmp_path):
-    lines = [line(setup, 200) for setup in benchmark.SETUPS]
+def test_only_missing_rounds_are_measured(tmp_path):
+    lines = [make_line(setup, 200) for setup in benchmark.SETUPS]
     lines[0]["round"] = 1
     text = "".join(json.dumps(each) + "\n" for each in lines)
     (tmp_path / "a.jsonl").write_text(text, "utf-8")
@@ -81,13 +81,13 @@ def test_only_rounds_that_lack_are_measured(tmp_path):
     assert [json.loads(added)[name] for name in ("game", "simulations", "round")] == ["tictactoe-v0", 50, 0]
 
 
-def test_what_it_needs_is_pinned():
-    needed = Script(PATH).metadata["dependencies"]
-    assert [each for each in needed if "==" not in each] == ["ttt-env"]
+def test_dependencies_are_pinned():
+    dependencies = Script(PATH).metadata["dependencies"]
+    assert [each for each in dependencies if "==" not in each] == ["ttt-env"]
 
 
 @pytest.mark.slow
-def test_with_openspiel(tmp_path):
+def test_benchmark_runs_with_openspiel(tmp_path):
     command = [sys.executable, "-m", "uv", "run", "--quiet", str(PATH)]
     arguments = ["--rounds", "1", "--seconds", "0.001", "--out", "a.jsonl"]
     run = subprocess.run([*command, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=600)

@@ -1,4 +1,4 @@
-"""Policy files: the script that checks them and a naive reader say the same, whatever is changed in one."""
+"""Policy files: the checking script, a naive reader and the package agree on valid and mutated files."""
 
 import random
 import re
@@ -39,42 +39,46 @@ check_policy.array_in = lru_cache(maxsize=4096)(check_policy.array_in)
 
 
 def by_script(data):
-    """What the script finds in a file."""
+    """The result of the script for a file."""
     _, _, seats = check_policy.check(BytesIO(data))
     return {seat: Found(worst, n, len(cells)) for seat, (worst, cells, _, n) in seats.items()}
 
 
 def by_package(data):
-    """What the package finds in a file."""
+    """The result of the package for a file."""
     with NamedTemporaryFile(suffix=".npz") as file:
         file.write(data)
         file.flush()
         table = PolicyTable(game_of_file(file.name), file.name)
-    found = certify(table, complete=True)
+    certificate = certify(table, complete=True)
     return {
-        seat: Found(found.worst_case[seat], found.n_positions[seat], len(found.worst_games[seat].cells))
+        seat: Found(
+            certificate.worst_case[seat],
+            certificate.n_positions[seat],
+            len(certificate.worst_games[seat].cells),
+        )
         for seat in table.seats
     }
 
 
-# What each reader says of the bytes of a file: for each seat a `Found`; or it raises `ValueError`.
+# The result of each reader for the bytes of a file is a `Found` for each seat, or it raises `ValueError`.
 READERS = [by_script, read, by_package]
 
 
-def agreed(data):
-    """What all readers find in a file; None if all of them refuse it."""
-    found = []
+def agreed_result(data):
+    """The result of all readers for a file; None if all of them refuse it."""
+    results = []
     for reader in READERS:
         try:
-            found.append(reader(data))
+            results.append(reader(data))
         except ValueError:
-            found.append(None)
-    assert all(one == found[0] for one in found), found
-    return found[0]
+            results.append(None)
+    assert all(one == results[0] for one in results), results
+    return results[0]
 
 
 def archive_of(members):
-    """The bytes of an archive with these members, not compressed: several times as fast as `zipfile`."""
+    """The bytes of an uncompressed archive with these members, several times faster than `zipfile`."""
     content, directory = b"", b""
     for name, data in members.items():
         file = f"{name}.npy".encode()
@@ -102,7 +106,7 @@ def bytes_of(arrays):
 
 
 def on_the_centre(position):
-    """Names the centre, also where it is taken."""
+    """Name the centre, even if it is taken."""
     return 4 if position.ply < 6 else position.legal_cells[-1]
 
 
@@ -132,21 +136,21 @@ AGENTS = [
 
 
 @pytest.mark.parametrize(("game", "agent"), AGENTS, ids=lambda one: getattr(one, "__name__", str(one)))
-def test_all_readers_find_what_certify_finds(game, agent):
+def test_all_readers_agree_with_certify(game, agent):
     certificate, arrays = ttt_env.certify(agent, game), agent_arrays(game, agent, "an agent")
-    found = agreed(bytes_of(arrays))
-    assert {seat: one.worst for seat, one in found.items()} == certificate.worst_case
-    assert {seat: one.n_positions for seat, one in found.items()} == certificate.n_positions
+    results = agreed_result(bytes_of(arrays))
+    assert {seat: one.worst for seat, one in results.items()} == certificate.worst_case
+    assert {seat: one.n_positions for seat, one in results.items()} == certificate.n_positions
     forfeits = sorted([one.position.mine, one.position.theirs] for one in certificate.forfeits)
     assert forfeits == arrays["forfeit_positions"].tolist()
     for seat, refutation in certificate.refutations.items():
-        assert refutation is None or len(refutation.cells) == found[seat].shortest
-        assert agreed(bytes_of(of_seat(arrays, seat))) == {seat: found[seat]}
-    assert_shown(bytes_of(arrays))
+        assert refutation is None or len(refutation.cells) == results[seat].shortest
+        assert agreed_result(bytes_of(of_seat(arrays, seat))) == {seat: results[seat]}
+    assert_games_follow_file(bytes_of(arrays))
 
 
 def of_seat(arrays, seat):
-    """The arrays of a file of both seats for one of them."""
+    """The arrays of one seat, from those of a file of both seats."""
     plies = plies_of(arrays)
     other = {f"{part}_{ply}" for ply in plies if "XO"[ply % 2] != seat for part in ("positions", "moves")}
     parity = [(mine | theirs).bit_count() % 2 for mine, theirs in arrays["forfeit_positions"].tolist()]
@@ -160,8 +164,8 @@ def plies_of(arrays):
     return [int(name.removeprefix("moves_")) for name in arrays if name.startswith("moves_")]
 
 
-def assert_shown(data):
-    """Assert that the games that the script shows follow from the answers in the file, and end as it says."""
+def assert_games_follow_file(data):
+    """Assert that the games that the script prints follow the answers in the file and end as stated."""
     _, _, seats = check_policy.check(BytesIO(data))
     _, rules, rows = table_in(data)
     for seat, (worst, cells, reason, _) in seats.items():
@@ -180,13 +184,13 @@ def assert_shown(data):
 
 
 class File(NamedTuple):
-    """The arrays of a true file, and their bytes."""
+    """The arrays of a valid file, and their bytes."""
 
     arrays: dict[str, Any]
     members: dict[str, bytes]
 
     def changed(self, arrays):
-        """The bytes of a file of these arrays, most of which are those of this one."""
+        """The bytes of a file of these arrays, most of which are arrays of this file."""
         members = {
             name: self.members[name] if self.arrays.get(name) is array else encoded(array)
             for name, array in arrays.items()
@@ -198,7 +202,7 @@ SHAPES = [(2, 2), (2, 3), (5,), (3, 2), (1, 2, 2), (7,), (2, 2, 2), (3, 3), (9,)
 
 
 def random_rules(number, rng):
-    """The rules of a game of one's own, as `NaiveRules` takes them; of every third, cells have supports."""
+    """The rules of a random custom game, as `NaiveRules` takes them; every third game has supports."""
     shape = SHAPES[number % len(SHAPES)]
     n = int(np.prod(shape))
     sizes = np.minimum(rng.choice([1, 2, 3, 4], size=rng.integers(1, 8), p=[0.05, 0.45, 0.4, 0.1]), n)
@@ -211,7 +215,7 @@ def random_rules(number, rng):
 
 
 def random_answer(rules, style, seed):
-    """A policy: on each board a cell, a set of cells or chances, as the style says, sometimes a forfeit."""
+    """A policy: for each board a cell, a set of cells or chances, by the style, and sometimes a forfeit."""
     rules = NaiveRules(*rules)
 
     def answer(board):
@@ -233,7 +237,7 @@ LARGER_IDS = ["tictactoe-v0", "tictactoe-v0:misere=true", "square-v0:n=3,tilted=
 
 @pytest.fixture(scope="module")
 def files():
-    """True files of games of up to 9 cells, of the catalogue and others; most of them small."""
+    """Valid files of games of up to 9 cells, of the catalogue and others; most of them small."""
     rng, files = np.random.default_rng(5), []
     games = [get_game(name) for name in [*IDS, *LARGER_IDS]] + [FANO]
     known = [
@@ -252,7 +256,7 @@ def files():
 
 
 def some_ply(arrays, rng):
-    """A ply of the table, more often a late one."""
+    """A random ply of the table; late plies are more probable."""
     plies = plies_of(arrays)
     return plies[max(rng.integers(len(plies), size=2))]
 
@@ -263,7 +267,7 @@ def empty_cells(arrays, position):
 
 
 def with_chances(arrays, ply):
-    """The moves of a ply in the form that holds all answers."""
+    """The moves of a ply in the form that can hold all answers."""
     positions, moves = arrays[f"positions_{ply}"], arrays[f"moves_{ply}"]
     if moves.dtype.kind == "f":
         return moves.copy()
@@ -377,8 +381,8 @@ def chance_changed(arrays, rng):
     moves = with_chances(arrays, ply)
     row, column = int(rng.integers(len(moves))), int(rng.integers(moves.shape[1]))
     if rng.random() < 0.5:
-        wrong = [0.0, -0.0, 1.0, 0.5, -0.5, 2.0, 1e308, np.nan, np.inf, -np.inf, 1e-31, -1e-31]
-        moves[row, column] = one_of(rng, wrong)
+        bad_chances = [0.0, -0.0, 1.0, 0.5, -0.5, 2.0, 1e308, np.nan, np.inf, -np.inf, 1e-31, -1e-31]
+        moves[row, column] = one_of(rng, bad_chances)
     else:
         moves[row, column] += one_of(rng, [1e-10, -1e-10, 1e-8, -1e-8, 1e-300, 0.25])
     if rng.random() < 0.3:
@@ -387,7 +391,7 @@ def chance_changed(arrays, rng):
 
 
 def form_changed(arrays, rng):
-    """Well-formed: a larger form, which holds the same answers, or chances rounded to another one."""
+    """Well-formed: a larger form, which holds the same answers, or chances rounded to another form."""
     ply = some_ply(arrays, rng)
     positions, chances = arrays[f"positions_{ply}"], with_chances(arrays, ply)
     empty = [empty_cells(arrays, position) for position in positions]
@@ -426,7 +430,7 @@ def forfeits_changed(arrays, rng):
 
 
 def row_forfeited(arrays, rng):
-    """Well-formed: one more position in which no free cell is named, and a reason."""
+    """Well-formed: one more position without a legal answer, and a reason."""
     ply = some_ply(arrays, rng)
     moves = arrays[f"moves_{ply}"].copy()
     row = int(rng.integers(len(moves)))
@@ -446,7 +450,7 @@ def row_forfeited(arrays, rng):
 def sets_changed(arrays, rng):
     n, sets = len(arrays["supports"]), arrays["winning_masks"]
     new = np.uint64(mask_of(rng.choice(n, size=rng.integers(1, n), replace=False).tolist()))
-    larger = np.uint64(int(sets[-1]) | 1 << int(rng.integers(n)))  # nobody completes it first
+    larger = np.uint64(int(sets[-1]) | 1 << int(rng.integers(n)))  # it is never completed first
     forms = [
         np.delete(sets, rng.integers(len(sets))),
         np.unique(np.append(sets, new)),
@@ -463,7 +467,7 @@ def sets_changed(arrays, rng):
 
 
 def renamed(arrays, rng):
-    """These arrays, most often under the name of a game of one's own, which may have any rules."""
+    """These arrays, usually under a custom name, which allows any rules."""
     return arrays | {"game": np.array("mine")} if rng.random() < 0.7 else arrays
 
 
@@ -591,7 +595,7 @@ def array_renamed(arrays, rng):
 
 
 def ply_emptied(arrays, rng):
-    """An empty table at a ply, of one that there is or another."""
+    """An empty table at an existing or another ply."""
     n = len(arrays["supports"])
     ply = int(rng.integers(n))
     moves = one_of(rng, [np.zeros(0, np.uint8), np.zeros(0, np.uint64), np.zeros((0, n - ply))])
@@ -635,43 +639,43 @@ MUTATIONS += [misere_changed, shape_changed, supports_changed, seats_changed, on
 MUTATIONS += [text_changed, type_changed, axes_changed, array_renamed, ply_emptied, cells_permuted]
 
 
-def agree_on_mutations(files, n_mutations, seed):
-    """The number of mutations that were accepted, of each kind."""
+def n_accepted_mutations(files, n_mutations, seed):
+    """The number of accepted mutations of each kind."""
     rng, accepted = np.random.default_rng(seed), dict.fromkeys(MUTATIONS, 0)
     for number in range(n_mutations):
         mutation, file = MUTATIONS[number % len(MUTATIONS)], one_of(rng, files)
         with np.errstate(all="ignore"):
             arrays = mutation(file.arrays, rng)
             if rng.random() < 0.2:
-                with suppress(Exception):  # what is broken already may not take a second change
+                with suppress(Exception):  # an already broken file may not allow a second change
                     arrays = one_of(rng, MUTATIONS)(arrays, rng)
-        accepted[mutation] += agreed(file.changed(arrays)) is not None
+        accepted[mutation] += agreed_result(file.changed(arrays)) is not None
     return accepted
 
 
-def test_all_readers_accept_the_files_that_are_changed(files):
+def test_all_readers_accept_reencoded_files(files):
     for file in files:
         data = file.changed(file.arrays)
-        assert agreed(data) is not None
-        assert_shown(data)
+        assert agreed_result(data) is not None
+        assert_games_follow_file(data)
 
 
-def test_all_readers_say_the_same_about_mutations(files):
-    accepted = agree_on_mutations(files, 250, 1)
+def test_all_readers_agree_on_mutations(files):
+    accepted = n_accepted_mutations(files, 250, 1)
     assert 40 < sum(accepted.values()) < 120
 
 
 @pytest.mark.slow
-def test_all_readers_say_the_same_about_mutations_of_each_kind(files):
-    accepted = agree_on_mutations(files, 1_250, 1)
+def test_all_readers_agree_on_each_kind_of_mutation(files):
+    accepted = n_accepted_mutations(files, 1_250, 1)
     assert all(accepted[one] for one in (legal_move_changed, form_changed, row_forfeited, cells_permuted))
     assert 200 < sum(accepted.values()) < 600
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 12))
-def test_all_readers_say_the_same_about_many_mutations(files, seed):
-    accepted = agree_on_mutations(files, 2_000, seed)
+def test_all_readers_agree_on_many_mutations(files, seed):
+    accepted = n_accepted_mutations(files, 2_000, seed)
     print({mutation.__name__: n for mutation, n in accepted.items()})
     assert 250 < sum(accepted.values()) < 1_000
 
@@ -681,20 +685,20 @@ def test_all_readers_say_the_same_about_many_mutations(files, seed):
 
 @cache
 def centre():
-    """The arrays of an agent that forfeits where the centre is taken."""
+    """The arrays of an agent that forfeits if the centre is taken."""
     return agent_arrays(TICTACTOE, on_the_centre, "centre")
 
 
 @cache
 def uneven():
-    """The arrays of an agent that plays with unequal chances, in a game of one's own."""
+    """The arrays of an agent that plays with unequal chances, in a custom game."""
     return agent_arrays(SHORT, "epsilon:minimax,epsilon=0.5", "uneven")
 
 
-def refused(arrays, fault):
-    """Assert that all readers refuse a file of these arrays, and that the script says why."""
+def assert_refused(arrays, fault):
+    """Assert that all readers refuse a file of these arrays, and that the script gives this reason."""
     data = bytes_of(arrays)
-    assert agreed(data) is None
+    assert agreed_result(data) is None
     with pytest.raises(ValueError, match=fault):
         check_policy.check(BytesIO(data))
 
@@ -782,14 +786,14 @@ def table_faults():
 
 
 @pytest.mark.parametrize(("change", "fault"), [*head_faults(), *table_faults()])
-def test_a_fault_is_named(change, fault):
-    refused({**centre(), **change}, fault)
+def test_fault_is_named(change, fault):
+    assert_refused({**centre(), **change}, fault)
 
 
-def test_a_missing_array_is_named():
+def test_missing_array_is_named():
     for name in centre():
         rest = {other: array for other, array in centre().items() if other != name}
-        refused(rest, f"arrays are missing.*'{name.replace('moves', 'positions')}'")
+        assert_refused(rest, f"arrays are missing.*'{name.replace('moves', 'positions')}'")
 
 
 @pytest.mark.slow
@@ -799,37 +803,37 @@ def test_arrays_of_other_types_and_shapes_are_refused():
         for dtype in {"|u1", "|i1", "<i8", ">u8", "<f8", "|b1", "<u4", "|S9"} - {array.dtype.str}:
             other = np.zeros(array.shape, dtype)
             if not (name.startswith("moves") and dtype == "|u1"):
-                refused({**centre(), name: other}, fault)
-        refused({**centre(), name: array[None]}, fault)
-        refused({**centre(), name: array[..., None]}, fault)
+                assert_refused({**centre(), name: other}, fault)
+        assert_refused({**centre(), name: array[None]}, fault)
+        assert_refused({**centre(), name: array[..., None]}, fault)
     no_forfeit = agent_arrays(TICTACTOE, Nth(TICTACTOE, 0), "first")
-    refused(
+    assert_refused(
         {**no_forfeit, "forfeit_positions": np.zeros((0, 3), np.uint64)}, "forfeit_positions has the wrong"
     )
 
 
 @pytest.mark.parametrize("ply", [0, 2])
-@pytest.mark.parametrize("wrong", [-0.25, np.nan, np.inf, -np.inf, 2.0, 1e-8, -1e-8])
-def test_wrong_chances_are_refused(ply, wrong):
+@pytest.mark.parametrize("error", [-0.25, np.nan, np.inf, -np.inf, 2.0, 1e-8, -1e-8])
+def test_wrong_chances_are_refused(ply, error):
     moves = uneven()[f"moves_{ply}"]
     assert moves.dtype == np.float64
-    changed = entry_changed(moves, (0, 0), moves[0, 0] + wrong)
-    refused({**uneven(), f"moves_{ply}": changed}, "chances are below 0, or do not sum to 1")
+    changed = entry_changed(moves, (0, 0), moves[0, 0] + error)
+    assert_refused({**uneven(), f"moves_{ply}": changed}, "chances are below 0, or do not sum to 1")
 
 
 def test_rounded_chances_are_accepted():
-    found, moves = agreed(bytes_of(uneven())), uneven()["moves_2"]
+    result, moves = agreed_result(bytes_of(uneven())), uneven()["moves_2"]
     for delta in (1e-10, -1e-10):
         changed = entry_changed(moves, (0, -1), moves[0, -1] + delta)
-        assert agreed(bytes_of({**uneven(), "moves_2": changed})) == found
+        assert agreed_result(bytes_of({**uneven(), "moves_2": changed})) == result
 
 
-def test_the_smallest_chance_is_a_move():
-    """One of 1e-300 adds all games in which it is played."""
+def test_smallest_chance_is_move():
+    """A chance of 1e-300 adds all games in which its move is played."""
     arrays = agent_arrays(TICTACTOE, Nth(TICTACTOE, 0), "first", "X")
     chances = np.eye(1, 9)
-    assert agreed(bytes_of({**arrays, "moves_0": chances})) == agreed(bytes_of(arrays))
-    refused({**arrays, "moves_0": entry_changed(chances, (0, 8), 1e-300)}, "positions missing")
+    assert agreed_result(bytes_of({**arrays, "moves_0": chances})) == agreed_result(bytes_of(arrays))
+    assert_refused({**arrays, "moves_0": entry_changed(chances, (0, 8), 1e-300)}, "positions missing")
 
 
 @pytest.mark.parametrize(
@@ -847,8 +851,8 @@ def test_the_smallest_chance_is_a_move():
         *("square-v0:tilted=maybe", "square-v0:n=9", "qubic-v0:n=4", "square-v0:misere=true,n=3"),
     ],
 )
-def test_what_begins_like_an_id_and_is_not_one_is_refused(name):
-    refused(
+def test_malformed_ids_are_refused(name):
+    assert_refused(
         {**centre(), "game": np.array(name)}, f"{re.escape(ascii(name))} begins like an id of the catalogue"
     )
 
@@ -856,11 +860,11 @@ def test_what_begins_like_an_id_and_is_not_one_is_refused(name):
 @pytest.mark.parametrize(
     "name", ["", " ", "tictactoe-v0 ", "two\nlines", "x\x1b[2J", "tictactoe-v0\u200b", "a" * 501]
 )
-def test_a_name_is_one_line_of_printable_text(name):
-    refused({**centre(), "game": np.array(name)}, "its name is not a line of text")
+def test_name_must_be_one_printable_line(name):
+    assert_refused({**centre(), "game": np.array(name)}, "its name is not a line of text")
 
 
-def test_a_name_that_looks_like_an_id_is_shown_as_what_it_is():
+def test_name_that_looks_like_id_is_printed_escaped():
     _, game, _ = check_policy.check(BytesIO(bytes_of({**centre(), "game": np.array("tictactoe‑v0")})))
     assert game == r"a game of its own, 'tictactoe\u2011v0', shape [3, 3], 8 winning sets in the file"
 
@@ -895,12 +899,12 @@ def assert_rules(name):
         *("mnk-v0:m=7,n=6,k=4", "mnk-v0:m=3,n=5,k=1"),
     ],
 )
-def test_the_rules_of_an_id_are_those_of_the_package(name, misere):
+def test_rules_of_id_equal_package(name, misere):
     assert_rules(get_game(name, misere=misere).name)
 
 
 @pytest.mark.slow
-def test_ids_are_written_as_the_package_writes_them():
+def test_ids_equal_package():
     names = [plain for plain, _, _ in check_policy.catalogue()]
     assert len(names) == len(set(names)) > 500
     for name in names[::17]:
@@ -908,8 +912,8 @@ def test_ids_are_written_as_the_package_writes_them():
         assert_rules(name)
 
 
-def test_stones_rest_on_others_where_a_game_says_so():
-    """Two columns of three cells, filled from below: who has two in a row, side by side, wins."""
+def test_stones_rest_on_supports():
+    """Two columns of three cells, filled from below: two stones side by side win."""
     supports = [2, 3, 4, 5, -1, -1]
     rules = "columns", [3, 2], [0b11, 0b1100, 0b110000], False, supports
 
@@ -918,20 +922,20 @@ def test_stones_rest_on_others_where_a_game_says_so():
         return {next(cell for cell in (4, 2, 0, 5, 3, 1) if board[cell] == "."): 1.0}
 
     arrays = table_arrays(rules, left, "left", "O")
-    assert agreed(bytes_of(arrays)) == {"O": Found(-1, 8, 3)}
+    assert agreed_result(bytes_of(arrays)) == {"O": Found(-1, 8, 3)}
     label, game, _ = check_policy.check(BytesIO(bytes_of(arrays)))
-    said = "'columns', shape [3, 2], with supports, 3 winning sets in the file"
-    assert (label, game) == ("left", f"a game of its own, {said}")
+    description = "'columns', shape [3, 2], with supports, 3 winning sets in the file"
+    assert (label, game) == ("left", f"a game of its own, {description}")
     high = entry_changed(arrays["moves_1"], 0, 0)
-    refused({**arrays, "moves_1": high}, "a cell that is taken, or may not be taken yet")
+    assert_refused({**arrays, "moves_1": high}, "a cell that is taken, or may not be taken yet")
     free = {**arrays, "supports": np.full(6, -1, np.int8)}
-    refused(free, "positions missing")
+    assert_refused(free, "positions missing")
 
 
 # --- Archives ---------------------------------------------------------------------------------------------
 
 
-def test_what_is_not_an_archive_of_numbers_is_refused():
+def test_invalid_archive_is_refused():
     members = {name: encoded(array) for name, array in centre().items()}
     whole = archive_of(members)
     damaged = bytearray(whole)
@@ -944,21 +948,21 @@ def test_what_is_not_an_archive_of_numbers_is_refused():
     objects = BytesIO()
     np.save(objects, np.array([{}], object), allow_pickle=True)
     for content in (objects.getvalue(), b"", b"text", members["label"][:-4]):
-        assert agreed(archive_of(members | {"label": content})) is None
+        assert agreed_result(archive_of(members | {"label": content})) is None
 
 
-def test_an_array_that_is_there_twice_is_refused():
+def test_duplicate_array_is_refused():
     for second in ("label.npy", "label"):
         file = BytesIO(bytes_of(centre()))
         with ZipFile(file, "a") as twice, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # zipfile warns of the second one
+            warnings.simplefilter("ignore")  # zipfile warns of the second array
             twice.writestr(second, twice.read("label.npy"))
-        assert agreed(file.getvalue()) is None
+        assert agreed_result(file.getvalue()) is None
         with pytest.raises(ValueError, match="an array is there twice"):
             check_policy.check(file)
 
 
-def test_sizes_are_checked_before_memory_is_taken(monkeypatch):
+def test_sizes_are_checked_before_allocation(monkeypatch):
     data = bytes_of(centre())
     header = b"{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000000,), }".ljust(117) + b"\n"
     members = {name: encoded(array) for name, array in centre().items()}
@@ -974,14 +978,14 @@ def test_sizes_are_checked_before_memory_is_taken(monkeypatch):
 
 
 def run(*arguments):
-    """Run the script alone, without the package."""
+    """Run the script without the package."""
     command = [sys.executable, "-I", str(CHECKER), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
-    return done.returncode, done.stdout, done.stderr
+    process = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
+    return process.returncode, process.stdout, process.stderr
 
 
 @pytest.mark.slow
-def test_the_script_runs_by_itself(tmp_path):
+def test_script_runs_without_package(tmp_path):
     assert re.findall(r"^(?:import|from) (\w+)", CHECKER.read_text("utf-8"), re.MULTILINE) == [
         *("sys", "io", "itertools", "math", "zipfile", "numpy")
     ]
@@ -1007,7 +1011,7 @@ def in_words(arrays):
     return [*check_policy.in_words(*check_policy.check(BytesIO(bytes_of(arrays))))]
 
 
-def test_a_forfeit_ends_the_game_that_is_shown():
+def test_forfeit_ends_printed_game():
     lost = "where it names no free cell ('taken: 4'); rows reached:"
     assert in_words(centre()) == [
         "'centre', tictactoe-v0 (rules of the catalogue); rows: 46",

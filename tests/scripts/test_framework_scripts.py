@@ -1,4 +1,4 @@
-"""The metadata of the frameworks' scripts, and the program that runs them."""
+"""The metadata of the framework scripts, and the program that runs them."""
 
 import ast
 import json
@@ -21,29 +21,29 @@ each_script = pytest.mark.parametrize("script", SCRIPTS.values(), ids=list(SCRIP
 
 @each_script
 class TestEachScript:
-    def test_its_text(self, script: Any) -> None:
+    def test_text_of_script(self, script: Any) -> None:
         """It parses on the oldest Python, names the example that it follows, and asserts its result."""
         tree = ast.parse(script.source, feature_version=(3, 11))
         assert "https://" in script.docstring
         assert "assert_unbeatable(" in script.source or "assert " in script.source.partition("= outcome(")[2]
-        # its own name hides no package, and the line that imports us counts
+        # its name shadows no package, and the line that imports ttt_env is marked
         assert script.name not in {alias for line in ast.walk(tree) for alias in modules(line)}
         imports = [line for line in script.source.splitlines() if line.strip().startswith("import ttt_env")]
         assert imports and set(imports) <= set(script.marked_lines)
 
-    def test_it_says_what_it_needs(self, script: Any) -> None:
+    def test_dependencies_are_pinned(self, script: Any) -> None:
         assert script.metadata["requires-python"] == ">=3.11"
         pinned = [each for each in script.metadata["dependencies"] if not each.startswith("ttt-env")]
         assert len(pinned) < len(script.metadata["dependencies"])
         assert all("==" in each for each in [*pinned, *script.options.get("no-deps", [])])
 
-    def test_its_result_is_recorded(self, script: Any) -> None:
+    def test_result_is_recorded(self, script: Any) -> None:
         result = runner.read_results()[script.name]
         assert result["unbeatable"] <= (result["as_x"] <= 0 and result["as_o"] <= 0)
-        assert set(result["versions"]) <= {name_of(each) for each in installed(script)}
+        assert set(result["versions"]) <= {name_of(each) for each in requirements_of(script)}
 
 
-def test_a_result_that_can_be_beaten_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_beatable_result_is_error(capsys: pytest.CaptureFixture[str]) -> None:
     last = SimpleNamespace(**runpy.run_path(str(FOLDER / "outcome.py")))
     assert [last.is_unbeatable(agent, "1 step") for agent in ("minimax", "block")] == [True, False]
     assert capsys.readouterr().out.startswith("1 step: the best response to X gets 0, to O 0\n1 step: ")
@@ -61,7 +61,7 @@ def modules(node: ast.AST) -> list[str]:
     return [each.name.partition(".")[0] for each in node.names] if isinstance(node, ast.Import) else []
 
 
-def installed(script: Any) -> list[str]:
+def requirements_of(script: Any) -> list[str]:
     return [*script.metadata["dependencies"], *script.options.get("no-deps", [])]
 
 
@@ -69,7 +69,7 @@ def name_of(requirement: str) -> str:
     return requirement.partition("==")[0].partition("[")[0].strip()
 
 
-def test_the_table_is_that_of_the_results_and_none_is_of_a_script_that_is_gone() -> None:
+def test_table_equals_results_of_existing_scripts() -> None:
     text = runner.README.read_text("utf-8")
     assert with_table(text, runner.table(runner.read_results())) == text
     assert set(runner.read_results()) <= set(SCRIPTS)
@@ -85,21 +85,23 @@ METADATA = """# /// script
 """
 
 
-def made(folder: Path, text: str) -> Any:
+def write_script(folder: Path, text: str) -> Any:
     path = folder / "example.py"
     path.write_text(text, "utf-8")
     return runner.Script(path)
 
 
-def test_the_checkout_stands_in_for_the_package(tmp_path: Path) -> None:
-    script = made(tmp_path, METADATA % '"ttt-env[torch]>=0.1", "ttt-env", "ttt-env-2==1", "numpy==2.4.6"')
+def test_checkout_replaces_package(tmp_path: Path) -> None:
+    script = write_script(
+        tmp_path, METADATA % '"ttt-env[torch]>=0.1", "ttt-env", "ttt-env-2==1", "numpy==2.4.6"'
+    )
     assert script.requirements == [f"{runner.ROOT}[torch]", f"{runner.ROOT}", "ttt-env-2==1", "numpy==2.4.6"]
     assert script.options["no-deps"] == ["pins-torch==1.0"]
 
 
-def test_two_blocks_of_metadata_are_an_error(tmp_path: Path) -> None:
+def test_two_metadata_blocks_are_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not 2"):
-        _ = made(tmp_path, METADATA % "" + "\n" + METADATA % "").metadata
+        _ = write_script(tmp_path, METADATA % "" + "\n" + METADATA % "").metadata
 
 
 ALONE = """# /// script
@@ -113,15 +115,15 @@ print('{"versions": {}, "at": "' + os.getcwd() + '", "prefix": "' + sys.prefix +
 
 
 @pytest.mark.slow
-def test_an_environment_is_used_again_until_the_script_needs_others(tmp_path: Path) -> None:
-    script = made(tmp_path, ALONE)
+def test_environment_is_reused_until_requirements_change(tmp_path: Path) -> None:
+    script = write_script(tmp_path, ALONE)
     python = runner.environment(script, tmp_path / "build")
     trace = python.parent / "trace"
     trace.touch()
     assert runner.environment(script, tmp_path / "build") == python and trace.exists()
     result = runner.run(script, python)
     assert result["prefix"] == str(tmp_path / "build" / "example") and result["seconds"] >= 0.2
-    assert not Path(result["at"]).exists()  # a folder of its own, which is gone
+    assert not Path(result["at"]).exists()  # a temporary folder, which is deleted
     (python.parents[1] / "made_from.txt").write_text("others")
     runner.environment(script, tmp_path / "build")
     assert not trace.exists()
@@ -130,30 +132,28 @@ def test_an_environment_is_used_again_until_the_script_needs_others(tmp_path: Pa
 @pytest.mark.parametrize(
     "line, error", [("raise SystemExit(3)", "exit status 3"), ("", "does not end with outcome")]
 )
-def test_a_script_that_fails_is_an_error(tmp_path: Path, line: str, error: str) -> None:
-    script = made(tmp_path, line)
+def test_failing_script_is_error(tmp_path: Path, line: str, error: str) -> None:
+    script = write_script(tmp_path, line)
     with pytest.raises((subprocess.SubprocessError, ValueError), match=error):
         runner.run(script, Path(sys.executable))
 
 
 @pytest.mark.slow
-def test_what_a_script_with_a_child_said_before_its_limit_is_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_output_before_timeout_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     child = "subprocess.Popen(['sleep', '60'])"
     text = f"import subprocess, time\nprint('step 1')\n{child}\ntime.sleep(60)\n"
     started = time.monotonic()
     with pytest.raises(subprocess.TimeoutExpired, match="timed out after 2"):
-        runner.run(made(tmp_path, text), Path(sys.executable), 2)
+        runner.run(write_script(tmp_path, text), Path(sys.executable), 2)
     assert capsys.readouterr().out == "step 1\n" and time.monotonic() - started < 50
 
 
-def test_the_limit_is_an_option_and_an_unknown_name_is_refused(
+def test_limit_is_option_and_unknown_name_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     limits = []
     monkeypatch.setitem(
-        runner.main.__globals__, "run", lambda *given: limits.append(given[-1]) or {"seconds": 0}
+        runner.main.__globals__, "run", lambda *arguments: limits.append(arguments[-1]) or {"seconds": 0}
     )
     for options in ([], ["--seconds", "9.5"]):
         assert runner.main(["trl_grpo", "--python", sys.executable, *options]) == 0
@@ -168,7 +168,7 @@ OUTCOME = (
 )
 
 
-def test_what_succeeds_is_recorded_beside_what_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_successes_are_recorded_despite_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = "<!-- table: begin -->\n<!-- table: end -->\n"
     (tmp_path / "README.md").write_text(f"Before.\n{table}After.\n", "utf-8")
     (tmp_path / "results.json").write_text("{}", "utf-8")

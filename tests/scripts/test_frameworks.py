@@ -30,7 +30,7 @@ from ttt_env.envs.board import BoardEnv
 from ttt_env.rules.catalogue import CATALOGUE
 
 with warnings.catch_warnings():
-    # api_test makes a game of PettingZoo in the way that PettingZoo 1.27 deprecates.
+    # api_test creates a game of PettingZoo in the way that PettingZoo 1.27 deprecates.
     warnings.filterwarnings("ignore", "The old environment creation API has been", DeprecationWarning)
     from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, render_test, seed_test
 
@@ -54,23 +54,23 @@ CASES = [
     for kind in KINDS
 ]
 
-# What PettingZoo's api_test says of every environment like this one, and why it stays so.
-API_TEST_SAYS = {
-    # The names of the players are X and O, which is what everybody calls them.
+# The warnings of PettingZoo's api_test about every environment of this kind, and why they stay.
+API_TEST_WARNINGS = {
+    # The players are called X and O, as everyone calls them.
     'We recommend agents to be named in the format <descriptor>_<number>, like "player_0"',
     # An empty board has no stones.
     "Observation numpy array is all zeros.",
-    # observation="dict" is PettingZoo's own form for games with illegal moves; its own games are excepted
-    # by name in api_test.
+    # observation="dict" is PettingZoo's own form for games with illegal moves; api_test exempts its own games
+    # by name.
     "Observation is not a NumPy array",
     "Observation space for each agent probably should be gymnasium.spaces.box or gymnasium.spaces.discrete",
     # Qubic has three axes, and the planes are the fourth.
     "Observation has more than 3 dimensions",
 }
 
-# What SB3's check_env says of boards. `{}` is the key of a dict observation. Learners flatten boards; there
-# are not pictures for a CnnPolicy here.
-SB3_SAYS = {
+# The warnings of SB3's check_env about boards. `{}` is the key of a dict observation. Learners flatten
+# boards; they are not pictures for a CnnPolicy.
+SB3_WARNINGS = {
     "It seems that your observation {} is an image but its `dtype` is (int8) whereas it has to be "
     "`np.uint8`. "
     "If your observation is not an image, we recommend you to flatten the observation to have only a 1D "
@@ -95,21 +95,21 @@ def settings(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 @pytest.fixture
 def no_display(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A display that shows nothing, and windows that do not wait for a person to look at them."""
+    """A display that shows nothing, and windows that do not wait for a viewer."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     monkeypatch.setitem(BoardEnv.metadata, "render_fps", 10_000)
 
 
 @contextmanager
 def ignoring(texts: set[str], key: str = "") -> Iterator[None]:
-    """Warnings of exactly these texts are ignored; others stay errors."""
+    """Ignore warnings of exactly these texts; other warnings stay errors."""
     with warnings.catch_warnings():
         for text in texts:
             warnings.filterwarnings("ignore", re.escape(text.replace("{}", key)) + r"\Z", UserWarning)
         yield
 
 
-def said_by(check: Callable[[], object]) -> set[str]:
+def warnings_of(check: Callable[[], object]) -> set[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         check()
@@ -118,7 +118,7 @@ def said_by(check: Callable[[], object]) -> set[str]:
 
 class TestPettingZoo:
     def test_api(self, settings: dict[str, Any]) -> None:
-        with ignoring(API_TEST_SAYS):
+        with ignoring(API_TEST_WARNINGS):
             api_test(ttt_env.make(**settings), num_cycles=1000)
 
     def test_seed(self, settings: dict[str, Any]) -> None:
@@ -127,21 +127,21 @@ class TestPettingZoo:
     def test_render(self, settings: dict[str, Any], no_display: None) -> None:
         render_test(lambda render_mode: ttt_env.make(**settings, render_mode=render_mode))
 
-    def test_its_wrappers_go_around(self, settings: dict[str, Any]) -> None:
+    def test_pettingzoo_wrappers(self, settings: dict[str, Any]) -> None:
         wrapped = TerminateIllegalWrapper(ttt_env.make(**settings), illegal_reward=-1)
-        with ignoring(API_TEST_SAYS):
+        with ignoring(API_TEST_WARNINGS):
             api_test(OrderEnforcingWrapper(AssertOutOfBoundsWrapper(wrapped)))
 
 
-def test_names_as_pettingzoo_recommends_them() -> None:
-    said = API_TEST_SAYS - {next(text for text in API_TEST_SAYS if "player_0" in text)}
-    with ignoring(said):
+def test_recommended_agent_names_give_no_warning() -> None:
+    expected = API_TEST_WARNINGS - {next(text for text in API_TEST_WARNINGS if "player_0" in text)}
+    with ignoring(expected):
         api_test(ttt_env.make("tictactoe-v0", agent_names=("player_0", "player_1")), num_cycles=100)
 
 
-def test_each_ignored_text_of_api_test_is_needed() -> None:
+def test_each_ignored_api_test_warning_occurs() -> None:
     qubic = [partial(api_test, ttt_env.make("qubic-v0", observation=kind)) for kind in KINDS]
-    assert set.union(*map(said_by, qubic)) == API_TEST_SAYS
+    assert set.union(*map(warnings_of, qubic)) == API_TEST_WARNINGS
 
 
 class TestPettingZooParallel:
@@ -153,7 +153,7 @@ class TestPettingZooParallel:
         parallel_seed_test(lambda: ttt_env.make(**game, illegal="resample", api="parallel"))
 
     @pytest.mark.parametrize("id", CATALOGUE)
-    def test_its_own_ways_to_make_it(self, id: str) -> None:
+    def test_parallel_constructors(self, id: str) -> None:
         module = getattr(ttt_env, id.replace("-", "_"))
         envs = [module.parallel_env()]
         if hasattr(pettingzoo, "make"):  # from 1.27 on
@@ -162,8 +162,8 @@ class TestPettingZooParallel:
             assert isinstance(env, pettingzoo.ParallelEnv) and env.reset()[0].keys() == {"X", "O"}
 
     @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
-    def test_games_are_those_of_the_turns(self, game: dict[str, Any]) -> None:
-        """One agent has free cells in each step, and what the other one plays changes nothing."""
+    def test_parallel_games_equal_aec_games(self, game: dict[str, Any]) -> None:
+        """In each step one agent has free cells, and the action of the other agent changes nothing."""
         both, turns = ttt_env.make(**game, api="parallel"), ttt_env.make(**game)
         rng = np.random.default_rng(0)
         observations, infos = both.reset(seed=0)
@@ -183,7 +183,7 @@ class TestPettingZooParallel:
             )
         assert all(turns.terminations.values())
 
-    def test_it_takes_no_opponent(self) -> None:
+    def test_parallel_env_refuses_opponent(self) -> None:
         with pytest.raises(ttt_env.errors.ParameterError, match="takes no opponent"):
             ttt_env.make("tictactoe-v0", "random", api="parallel")  # type: ignore[call-overload]
         with pytest.raises(ttt_env.errors.ParameterError, match="paralel"):
@@ -195,13 +195,13 @@ class TestGymnasium:
         check_env(ttt_env.make(**settings, opponent="random"))
 
     @pytest.mark.parametrize("id", CATALOGUE)
-    def test_its_own_make_makes_the_same_game(self, id: str) -> None:
+    def test_gymnasium_make_gives_same_game(self, id: str) -> None:
         for misere in (False, True):
             env = gymnasium.make(f"ttt_env/{id}", opponent="random", misere=misere).unwrapped
             assert env.game == ttt_env.get_game(id, misere=misere)
 
     @pytest.mark.slow
-    def test_its_make_imports_us_when_asked_to(self) -> None:
+    def test_gymnasium_make_imports_package_on_request(self) -> None:
         script = """
 import gymnasium
 env = gymnasium.make("ttt_env:ttt_env/tictactoe-v0", opponent="minimax", play_as="O")
@@ -211,7 +211,7 @@ print(env.unwrapped.position.ply, env.unwrapped.seat)
         run = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True)
         assert (run.stdout, run.stderr) == ("1 O\n", "")
 
-    def test_masks_and_episode_statistics_come_through_wrappers(self) -> None:
+    def test_masks_and_statistics_pass_through_wrappers(self) -> None:
         inner = gymnasium.make("ttt_env/tictactoe-v0", opponent=lowest, play_as="X")
         env = RecordEpisodeStatistics(TransformReward(FlattenObservation(inner), lambda reward: reward * 2))
         env.reset(seed=0)
@@ -223,14 +223,14 @@ print(env.unwrapped.position.ply, env.unwrapped.seat)
         info = env.step(8)[4]
         assert info["episode"]["r"] == 2.0 and info["episode"]["l"] == 3
 
-    def test_vector_env_stacks_masks_and_resets_done_games_alone(self) -> None:
+    def test_vector_env_stacks_masks_and_resets_only_done_games(self) -> None:
         envs = gymnasium.make_vec("ttt_env/tictactoe-v0", 2, "sync", opponent=lowest, play_as="X")
         envs.reset(seed=0)
         infos = envs.step(np.array([6, 8]))[4]
         free = [[c not in (0, cell) for c in range(9)] for cell in (6, 8)]
         assert infos["action_mask"].tolist() == free
         envs.step(np.array([7, 4]))
-        # 6 7 8 is a row, 8 4 3 is none: O has 0 1 2
+        # 6 7 8 is a row, 8 4 3 is not: O has 0 1 2
         _, rewards, terminated, _, _ = envs.step(np.array([8, 3]))
         assert rewards.tolist() == [1.0, -1.0] and terminated.all()
         observations, _, terminated, _, _ = envs.step(np.array([0, 0]))
@@ -245,7 +245,7 @@ print(env.unwrapped.position.ply, env.unwrapped.seat)
         ],
         ids=lambda env: env.game.name,
     )
-    def test_a_spec_makes_the_env_again(self, env: ttt_env.envs.single.SingleAgentEnv) -> None:
+    def test_spec_makes_env_again(self, env: ttt_env.envs.single.SingleAgentEnv) -> None:
         again = gymnasium.make(env.spec).unwrapped
         assert (again.game, again.play_as) == (env.game, "O")
         assert again.observation_space == env.observation_space
@@ -254,21 +254,21 @@ print(env.unwrapped.position.ply, env.unwrapped.seat)
 class TestStableBaselines:
     def test_check_env(self, settings: dict[str, Any]) -> None:
         env = ttt_env.make(**settings, opponent="random")
-        with ignoring(SB3_SAYS, key="observation" if settings["observation"] == "dict" else ""):
+        with ignoring(SB3_WARNINGS, key="observation" if settings["observation"] == "dict" else ""):
             sb3_check_env(env)
 
-    def test_check_env_finds_nothing_in_a_flat_one(self, settings: dict[str, Any]) -> None:
+    def test_check_env_finds_nothing_with_flat_observations(self, settings: dict[str, Any]) -> None:
         sb3_check_env(FlattenObservation(ttt_env.make(**settings, opponent="random")))
 
 
-def test_each_ignored_text_of_sb3_is_needed() -> None:
+def test_each_ignored_sb3_warning_occurs() -> None:
     envs = [ttt_env.make(id, opponent="random") for id in ("tictactoe-v0", "qubic-v0")]
-    said = set.union(*(said_by(partial(sb3_check_env, env)) for env in envs))
-    assert said == {text.replace("{}", "") for text in SB3_SAYS}
+    texts = set.union(*(warnings_of(partial(sb3_check_env, env)) for env in envs))
+    assert texts == {text.replace("{}", "") for text in SB3_WARNINGS}
 
 
 def monitored(**settings: Any) -> gymnasium.Env[Any, Any]:
-    """An environment that SB3's own wrapper goes around, through which masks have to be found."""
+    """An environment inside SB3's own wrapper, through which masks must be found."""
     return Monitor(ttt_env.make("tictactoe-v0", opponent="random", **settings))
 
 
@@ -284,17 +284,17 @@ def learn(learner: type[PPO] | type[MaskablePPO], envs: VecEnv, kind: str = "pla
 class TestLearning:
     @pytest.mark.parametrize("kind", ["planes", "dict", "flat"])
     @pytest.mark.slow
-    def test_masks_keep_a_masked_learner_from_illegal_moves(self, vector: type[VecEnv], kind: str) -> None:
+    def test_masked_learner_makes_no_illegal_moves(self, vector: type[VecEnv], kind: str) -> None:
         envs = vector([partial(monitored, illegal="raise", observation=kind)] * 2)
         assert learn(MaskablePPO, envs, kind).num_timesteps == 128
 
-    def test_an_unmasked_learner_learns_of_its_illegal_moves(self, vector: type[VecEnv]) -> None:
+    def test_unmasked_learner_learns_from_illegal_moves(self, vector: type[VecEnv]) -> None:
         assert learn(PPO, vector([monitored] * 2)).num_timesteps == 128
-        if vector is DummyVecEnv:  # an error ends the process of the other kind
+        if vector is DummyVecEnv:  # in the other kind an error ends the process
             with pytest.raises(ttt_env.IllegalMoveError):
                 learn(PPO, vector([partial(monitored, illegal="raise")] * 2))
 
-    def test_masks_of_a_vector_env_and_an_opponent_from_outside(self, vector: type[VecEnv]) -> None:
+    def test_masks_and_set_opponent_work_through_vector_env(self, vector: type[VecEnv]) -> None:
         start = ttt_env.Position.parse("XO./.../...")
         envs = vector([partial(monitored, play_as="X", start=start)] * 2)
         envs.env_method("set_opponent", lowest)

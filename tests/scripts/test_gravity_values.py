@@ -1,4 +1,4 @@
-"""The C program that counts positions and finds values of boards on which stones fall."""
+"""The C program that counts positions and computes values of boards with gravity."""
 
 import runpy
 import shutil
@@ -25,9 +25,9 @@ def program(tmp_path_factory):
     return path
 
 
-def found(program, what, width, height, depth, k, misere=0, bits=16):
+def run_program(program, task, width, height, depth, k, misere=0, bits=16):
     numbers = map(str, (width, height, depth, k, misere, bits))
-    run = subprocess.run([program, what, *numbers], capture_output=True, text=True, check=True)
+    run = subprocess.run([program, task, *numbers], capture_output=True, text=True, check=True)
     return tuple(map(int, run.stdout.split()))
 
 
@@ -44,11 +44,11 @@ class TestProgram:
             ("score-four-v0:k=3,h=1", (3, 1, 3, 3)),
         ],
     )
-    def test_counts_and_values_are_the_naive_ones(self, program, name, board, misere):
+    def test_counts_and_values_equal_naive_ones(self, program, name, board, misere):
         other = twin(get_game(name, misere=bool(misere)))
-        due = other.value(other.empty)
-        assert found(program, "count", *board, misere) == (len(other.boards()), due)
-        assert found(program, "value", *board, misere)[1] == due
+        value = other.value(other.empty)
+        assert run_program(program, "count", *board, misere) == (len(other.boards()), value)
+        assert run_program(program, "value", *board, misere)[1] == value
 
     @pytest.mark.parametrize(
         "name, size, bits",
@@ -60,29 +60,29 @@ class TestProgram:
             slow("connect-four-v0:m=6,n=4,k=4", (6, 4), 27),
         ],
     )
-    def test_counts_and_values_are_the_published_ones(self, program, name, size, bits):
-        due = (reference.CONNECT_FOUR | reference.CONNECT_FOUR_LARGE)[name]
-        assert found(program, "count", *size, 1, 4, 0, bits) == due
+    def test_counts_and_values_equal_published_ones(self, program, name, size, bits):
+        expected = (reference.CONNECT_FOUR | reference.CONNECT_FOUR_LARGE)[name]
+        assert run_program(program, "count", *size, 1, 4, 0, bits) == expected
 
     @pytest.mark.slow
-    def test_pegs_of_two_beads_have_the_positions_of_the_package(self, program):
+    def test_score_four_of_height_two_equals_package(self, program):
         n_positions = sum(map(len, reachable(get_game("score-four-v0:k=3,h=2"))))
-        assert found(program, "count", 3, 2, 3, 3, 0, 23) == (n_positions, 0)
+        assert run_program(program, "count", 3, 2, 3, 3, 0, 23) == (n_positions, 0)
 
     @pytest.mark.parametrize(
-        "arguments, said",
+        "arguments, message",
         [
             ("count 4 4", "expected count or value, and WIDTH"),
             ("count 8 8 1 4 0 20", "at most 63 cells"),
             ("count 4 4 1 4 0 10", "the table is full: raise BITS"),
         ],
     )
-    def test_what_it_cannot_do_is_an_error(self, program, arguments, said):
+    def test_bad_arguments_are_errors(self, program, arguments, message):
         run = subprocess.run([program, *arguments.split()], capture_output=True, text=True)
-        assert run.returncode == 1 and said in run.stderr
+        assert run.returncode == 1 and message in run.stderr
 
 
-def test_without_a_c_compiler_it_says_what_to_install(monkeypatch, tmp_path):
+def test_missing_c_compiler_is_reported(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(SystemExit, match="no C compiler `cc`: install one"):
         runpy.run_path(str(SCRIPT))["compiled"](tmp_path)

@@ -1,4 +1,4 @@
-"""The language model of `scripts/grpo.py`, the one that comes with the documentation, and its comparisons."""
+"""The language model of `scripts/grpo.py`, the model that is shipped with the docs, and its comparisons."""
 
 from pathlib import Path
 
@@ -22,13 +22,13 @@ def texts_of(positions: list[ttt_env.Position]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_shipped_model_is_small_and_certified_by_asking_it_in_every_position() -> None:
+def test_shipped_model_is_small_and_certified() -> None:
     certificate = ttt_env.certify(grpo.player(grpo.load(SHIPPED).reply))
     assert certificate.unbeatable and certificate.n_queries
     assert SHIPPED.stat().st_size < 1_000_000
 
 
-def test_a_prompt_is_answered_alone_as_among_others() -> None:
+def test_batch_does_not_change_answers() -> None:
     model = grpo.load(SHIPPED)
     texts = texts_of(grpo.open_positions()[::50])
     answers = model.learned(model.out(model.read(texts))).argmax(1)
@@ -37,7 +37,7 @@ def test_a_prompt_is_answered_alone_as_among_others() -> None:
 
 @pytest.mark.parametrize("game", ["tictactoe-v0", "tictactoe-v0:misere=true"])
 @pytest.mark.slow
-def test_rewards_are_those_of_the_environment(game: str) -> None:
+def test_rewards_equal_environment(game: str) -> None:
     positions = grpo.open_positions(game)[::40]
     env = TextEnv(game, reward="regret", answer="{cell}")
     for position, rewards in zip(positions, grpo.exact_rewards(positions).tolist(), strict=True):
@@ -47,7 +47,7 @@ def test_rewards_are_those_of_the_environment(game: str) -> None:
             assert env.reward == rewards[ord(letter)]
 
 
-def test_attention_is_left_as_it_was_whitened() -> None:
+def test_attention_output_stays_whitened() -> None:
     torch.manual_seed(0)
     model = grpo.LanguageModel(width=16, heads=4, hidden=16)
     positions = [position for position in grpo.open_positions() if position.ply == 7]
@@ -55,15 +55,15 @@ def test_attention_is_left_as_it_was_whitened() -> None:
     loss_of = grpo.grpo(lambda rows, answers: rewards[rows[:, None], answers])
     texts = texts_of(positions)
     assert list(grpo.train(model, texts, loss_of, 3)) == []
-    heard = model.out(model.read(texts))
-    assert heard.mean(0).abs().max() < 0.01
-    assert (heard.std(0) < 1.1).all()
+    outputs = model.out(model.read(texts))
+    assert outputs.mean(0).abs().max() < 0.01
+    assert (outputs.std(0) < 1.1).all()
 
 
-def test_a_bad_answer_counts_as_often_as_the_model_itself_gives_it() -> None:
+def test_bad_answer_is_weighted_by_its_probability() -> None:
     torch.manual_seed(0)
     scores = torch.full((1, grpo.LETTERS), -20.0)
-    scores[0, ord("0")] = 20.0  # the model is sure of cell 0; all others are drawn by exploration alone
+    scores[0, ord("0")] = 20.0  # the model is sure of cell 0; only exploration draws the others
     scores.requires_grad_()
     rewards = torch.full((1, grpo.LETTERS), -2.0)
     rewards[0, ord("0")], rewards[0, ord("1")] = -1.0, 0.0
@@ -76,7 +76,7 @@ def test_a_bad_answer_counts_as_often_as_the_model_itself_gives_it() -> None:
 
 
 @pytest.mark.slow
-def test_results_are_those_of_games_against_the_opponent() -> None:
+def test_results_equal_games_against_opponent() -> None:
     positions = grpo.open_positions()
     model = grpo.load(SHIPPED)
     steps = Steps()
@@ -87,13 +87,13 @@ def test_results_are_those_of_games_against_the_opponent() -> None:
     values = grpo.exact_rewards(positions)[rows[:, None], answers] + torch.tensor(
         [[ttt_env.solve(TICTACTOE).value_of(positions[row])] for row in rows]
     )
-    # Nobody gets more than the value against a perfect opponent, and a trained model gets it nearly always.
+    # No result exceeds the value against a perfect opponent, and a trained model nearly always reaches it.
     assert (results <= values).all()
     assert (results == values).float().mean() > 0.99
     assert steps.n > 0
 
 
-def test_an_answer_without_a_free_cell_is_judged_as_the_worst_one() -> None:
+def test_answer_without_free_cell_counts_as_worst() -> None:
     position = ttt_env.Position.parse("XX./OO./...")  # 2 wins, 5 draws, 6 to 8 lose
     exact = grpo.exact_rewards([position])
     assert player([position], {"": "0"}, exact)(position) in (6, 7, 8)
@@ -101,7 +101,7 @@ def test_an_answer_without_a_free_cell_is_judged_as_the_worst_one() -> None:
     assert player([position], {"": "5"}, exact)(position) == 5
 
 
-def test_a_saved_model_answers_as_before(tmp_path: Path) -> None:
+def test_saved_model_answers_equally(tmp_path: Path) -> None:
     model = grpo.load(SHIPPED)
     np.savez(tmp_path / "again.npz", **{name: each.numpy() for name, each in model.state_dict().items()})
     again = grpo.load(tmp_path / "again.npz")

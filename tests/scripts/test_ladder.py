@@ -1,4 +1,4 @@
-"""The tables of the classical agents are those that `scripts/ladder.py` computes."""
+"""The tables of the classical agents equal the results of `scripts/ladder.py`."""
 
 import re
 
@@ -12,7 +12,7 @@ TEXT = (ROOT / "docs" / "results" / "agents.md").read_text("utf-8")
 
 
 def table_of(game):
-    """The agents' rows of the page's table."""
+    """The rows of the page's table by agent."""
     text = re.search(f"<!-- ladder {game} -->\n(.*?)<!-- end", TEXT, re.DOTALL)[1]
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
     return {row[0]: row for row in rows[2:]}
@@ -23,7 +23,7 @@ def computed(game, agents):
     return {row[0]: row for row in ladder.rows(played, agents)}
 
 
-def test_rows_of_3x3():
+def test_rows_of_tictactoe():
     table, agents = table_of("tictactoe-v0"), ["random", "weights"]
     assert set(table) == set(ladder.AGENTS) - {"lookup", "minimax:prefer=fast"}
     assert computed("tictactoe-v0", agents) == {name: table[name] for name in agents}
@@ -31,6 +31,6 @@ def test_rows_of_3x3():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("game", ["tictactoe-v0", "square-v0", "mnk-v0:m=4,n=4,k=4"])
-def test_tables(game):
+def test_tables_equal_computed_rows(game):
     table = table_of(game)
     assert computed(game, list(table)) == table

@@ -1,4 +1,4 @@
-"""The leaderboard: what is counted and judged, what is kept, and what is shown of it."""
+"""The leaderboard: counting, evaluation, files and tables."""
 
 import ast
 import json
@@ -28,7 +28,7 @@ WON = ttt_env.get_game("mnk-v0:m=3,n=2,k=2")
 
 
 def steps_of(play):
-    """The steps that are counted while a function plays."""
+    """The number of counted steps while a function plays."""
     steps = protocol.Steps()
     play(protocol.MakeEnv(TICTACTOE, steps))
     return steps.n
@@ -46,7 +46,7 @@ class TestSteps:
         assert steps_of(play) == 7  # cells 0 to 6: X has 2, 4 and 6
 
     @pytest.mark.parametrize("mode", ["next_step", "same_step", "disabled"])
-    def test_a_vector_environment_counts_the_games_that_are_played(self, mode):
+    def test_vector_environment_counts_active_games(self, mode):
         played = 0
 
         def play(make_env):
@@ -65,7 +65,7 @@ class TestSteps:
 
         assert steps_of(play) == played < 16 * 30 + (mode != "next_step")
 
-    def test_replies_and_resets_do_not_count_and_copies_count_on(self):
+    def test_replies_and_resets_do_not_count_but_copies_do(self):
         def play(make_env):
             env = make_env(opponent="minimax")
             for seed in range(3):
@@ -75,7 +75,7 @@ class TestSteps:
 
         assert steps_of(play) == 3
 
-    def test_illegal_moves_count_and_the_environment_of_sb3(self):
+    def test_illegal_moves_and_sb3_environments_count(self):
         def play(make_env):
             env = make_env(opponent="random", play_as="X", start=TICTACTOE.start.play(4).play(0))
             env.reset(seed=0)
@@ -88,7 +88,7 @@ class TestSteps:
 
 
 def improving(make_env, seed, report):
-    """Knows a better policy after every third step."""
+    """Report a better policy after every third step."""
     env = make_env(opponent="random")
     for policy in ("random", "block", "minimax", "random"):
         for _ in range(3):
@@ -99,39 +99,41 @@ def improving(make_env, seed, report):
 
 
 def giving_up(make_env, seed, report):
-    """Returns without a report."""
+    """Return without a report."""
     make_env.count(5)
     return "block"
 
 
 class TestAttempt:
-    def test_it_ends_at_the_first_step_after_exploitability_0(self):
-        made = protocol.attempt(improving, TICTACTOE, 0, 60)
-        assert [point.steps for point in made.curve] == [3, 6, 9]
+    def test_attempt_ends_at_first_report_with_exploitability_0(self):
+        attempt = protocol.attempt(improving, TICTACTOE, 0, 60)
+        assert [point.steps for point in attempt.curve] == [3, 6, 9]
         expected = [ttt_env.exploitability(name).exploitability for name in ("random", "block", "minimax")]
-        assert [point.exploitability for point in made.curve] == pytest.approx(expected, abs=1e-6)
-        assert made.ended == "goal" and made.curve[-1].exploitability == 0
+        assert [point.exploitability for point in attempt.curve] == pytest.approx(expected, abs=1e-6)
+        assert attempt.ended == "goal" and attempt.curve[-1].exploitability == 0
 
-    def test_what_is_returned_is_judged(self):
-        made = protocol.attempt(giving_up, TICTACTOE, 0, 60)
-        assert made.ended == "returned" and [point.steps for point in made.curve] == [5]
-        assert made.curve[0].exploitability == ttt_env.exploitability("block").exploitability
+    def test_returned_policy_is_judged(self):
+        attempt = protocol.attempt(giving_up, TICTACTOE, 0, 60)
+        assert attempt.ended == "returned" and [point.steps for point in attempt.curve] == [5]
+        assert attempt.curve[0].exploitability == ttt_env.exploitability("block").exploitability
 
-    def test_time_and_reports_end_it(self):
-        made = protocol.attempt(improving, TICTACTOE, 0, 1e-9)
-        assert made.ended == "time" and [point.steps for point in made.curve] == [0]
-        assert made.curve[0].exploitability == pytest.approx(ttt_env.exploitability("random").exploitability)
+    def test_attempt_ends_by_time_or_number_of_reports(self):
+        attempt = protocol.attempt(improving, TICTACTOE, 0, 1e-9)
+        assert attempt.ended == "time" and [point.steps for point in attempt.curve] == [0]
+        assert attempt.curve[0].exploitability == pytest.approx(
+            ttt_env.exploitability("random").exploitability
+        )
         (point,) = protocol.attempt(improving, TICTACTOE, 0, 60, reports=1).curve
         assert point.steps == 3
 
-    def test_a_report_that_comes_too_late_is_not_at_its_goal(self, tmp_path):
-        made = protocol.attempt(lambda make_env, seed, report: "minimax", TICTACTOE, 0, 1e-9)
-        assert made.ended == "time" and [point.exploitability for point in made.curve] == [0]
-        line = records.record_of(Entry("late", "here:train", None, "solver"), TICTACTOE, 0, 1e-9, made)
-        records.add(tmp_path / "late.jsonl", line, made.policy)
+    def test_late_report_does_not_reach_goal(self, tmp_path):
+        attempt = protocol.attempt(lambda make_env, seed, report: "minimax", TICTACTOE, 0, 1e-9)
+        assert attempt.ended == "time" and [point.exploitability for point in attempt.curve] == [0]
+        line = records.record_of(Entry("late", "here:train", None, "solver"), TICTACTOE, 0, 1e-9, attempt)
+        records.add(tmp_path / "late.jsonl", line, attempt.policy)
         assert not list(records.faults(tmp_path / "late.jsonl"))
 
-    def test_no_time_passes_while_a_policy_is_judged(self, monkeypatch):
+    def test_judging_takes_no_time_of_attempt(self, monkeypatch):
         now = 0.0
         monkeypatch.setattr(protocol.time, "perf_counter", lambda: now)
 
@@ -148,15 +150,15 @@ class TestAttempt:
             return "random"
 
         monkeypatch.setattr(protocol, "judge", judge)
-        made = protocol.attempt(train, TICTACTOE, 0, 60)
-        assert [point.seconds for point in made.curve] == [1.0, 2.0, 3.0, 3.0]
+        attempt = protocol.attempt(train, TICTACTOE, 0, 60)
+        assert [point.seconds for point in attempt.curve] == [1.0, 2.0, 3.0, 3.0]
 
 
 @pytest.mark.parametrize("game", [TICTACTOE, WON], ids=lambda game: game.name)
 @pytest.mark.parametrize(
     "policy", ["minimax", "newell-simon", "softmax", lambda position: position.legal_cells[0]]
 )
-def test_a_policy_is_judged_as_its_certificate_says(game, policy):
+def test_policy_is_judged_like_its_certificate(game, policy):
     table, judged = protocol.judge(policy, game)
     certificate = ttt_env.certify(policy, game)
     expected = ttt_env.exploitability(policy, game).exploitability
@@ -166,21 +168,21 @@ def test_a_policy_is_judged_as_its_certificate_says(game, policy):
     assert protocol.judge_table(table) == judged
 
 
-def test_what_is_too_large_to_be_kept_does_not_count_as_the_goal(monkeypatch):
+def test_policy_that_is_too_large_does_not_reach_goal(monkeypatch):
     monkeypatch.setattr(protocol, "MOST_ROWS", 10)
-    made = protocol.attempt(lambda make_env, seed, report: "minimax", TICTACTOE, 0, 60)
-    assert made.policy is None and made.curve[-1].exploitability == 0 and made.ended == "returned"
+    attempt = protocol.attempt(lambda make_env, seed, report: "minimax", TICTACTOE, 0, 60)
+    assert attempt.policy is None and attempt.curve[-1].exploitability == 0 and attempt.ended == "returned"
 
 
-def test_a_run_goes_on_until_a_policy_at_0_can_be_kept(monkeypatch, tmp_path):
+def test_attempt_continues_until_policy_at_0_can_be_saved(monkeypatch, tmp_path):
     def train(make_env, seed, report):
         return next(policy for policy in ("minimax", "newell-simon") if report(policy))
 
     monkeypatch.setattr(protocol, "MOST_ROWS", len(protocol.judge("newell-simon", TICTACTOE)[0]))
-    made = protocol.attempt(train, TICTACTOE, 0, 60)
-    assert [point.exploitability for point in made.curve] == [0, 0] and made.ended == "goal"
-    line = records.record_of(Entry("two", "here:train", train, "solver"), TICTACTOE, 0, 60, made)
-    records.add(tmp_path / "two.jsonl", line, made.policy)
+    attempt = protocol.attempt(train, TICTACTOE, 0, 60)
+    assert [point.exploitability for point in attempt.curve] == [0, 0] and attempt.ended == "goal"
+    line = records.record_of(Entry("two", "here:train", train, "solver"), TICTACTOE, 0, 60, attempt)
+    records.add(tmp_path / "two.jsonl", line, attempt.policy)
     assert not list(records.faults(tmp_path / "two.jsonl"))
 
 
@@ -221,57 +223,61 @@ def runs(tmp_path_factory):
 
 
 @pytest.fixture
-def made(runs, tmp_path):
-    """A copy of it, which a test may change."""
+def copied_runs(runs, tmp_path):
+    """A copy of `runs` that a test may change."""
     return shutil.copytree(runs, tmp_path, dirs_exist_ok=True)
 
 
 class TestRuns:
-    def test_a_line_for_each_seed(self, runs):
-        found = lines(runs)
-        assert [line["seed"] for line in found] == [0, 1, 2]
-        assert [line["steps"] for line in found] == [20, 21, 22]
-        assert [line["ended"] for line in found] == ["goal", "goal", "returned"]
-        assert [[point[0] for point in line["curve"]] for line in found] == [[10, 20], [11, 21], [12, 22]]
-        assert all({"python", "numpy", "ttt-env"} <= set(line["versions"]) for line in found)
+    def test_each_seed_has_line(self, runs):
+        records_found = lines(runs)
+        assert [line["seed"] for line in records_found] == [0, 1, 2]
+        assert [line["steps"] for line in records_found] == [20, 21, 22]
+        assert [line["ended"] for line in records_found] == ["goal", "goal", "returned"]
+        assert [[point[0] for point in line["curve"]] for line in records_found] == [
+            [10, 20],
+            [11, 21],
+            [12, 22],
+        ]
+        assert all({"python", "numpy", "ttt-env"} <= set(line["versions"]) for line in records_found)
 
-    def test_runs_that_are_there_are_left_out(self, made):
-        """One whose line is missing is made again, though its policy is there: it was killed between them."""
-        first, *_ = kept = (made / "mine.jsonl").read_text("utf-8").splitlines(keepends=True)
-        (made / "mine.jsonl").write_text(first, "utf-8")
-        assert "seed 0" not in run(made, "--seeds", "2").stdout
-        assert (made / "mine.jsonl").read_text("utf-8").startswith(first)
-        assert [line["seed"] for line in lines(made)] == [0, 1] and len(kept) == 3
-        assert not list(records.faults(made / "mine.jsonl"))
+    def test_existing_runs_are_not_repeated(self, copied_runs):
+        """A run without a line is repeated even if its policy exists: it was killed between the two."""
+        first, *_ = before = (copied_runs / "mine.jsonl").read_text("utf-8").splitlines(keepends=True)
+        (copied_runs / "mine.jsonl").write_text(first, "utf-8")
+        assert "seed 0" not in run(copied_runs, "--seeds", "2").stdout
+        assert (copied_runs / "mine.jsonl").read_text("utf-8").startswith(first)
+        assert [line["seed"] for line in lines(copied_runs)] == [0, 1] and len(before) == 3
+        assert not list(records.faults(copied_runs / "mine.jsonl"))
         sys.modules["algorithm_of_mine"].calls = 0
-        assert run(made, "--seeds", "2").stdout == ""
+        assert run(copied_runs, "--seeds", "2").stdout == ""
         assert sys.modules["algorithm_of_mine"].calls == 0  # not even to warm up
 
     @pytest.mark.parametrize(
-        ("name", "told"),
+        ("name", "message"),
         [
             ("dqm", r"no algorithm dqm: known are a2c, .*module:function"),
             ("algorithm_of_mine:train", "--teacher rules, responses, solver"),
         ],
     )
-    def test_an_unknown_algorithm_or_teacher_is_refused(self, name, told, made):
-        with pytest.raises(ValueError, match=told):
-            script(LEADERBOARD, "run", "--algorithm", name, cwd=made)
+    def test_unknown_algorithm_or_teacher_is_refused(self, name, message, copied_runs):
+        with pytest.raises(ValueError, match=message):
+            script(LEADERBOARD, "run", "--algorithm", name, cwd=copied_runs)
 
 
 NO_LINES = (b"{\n", b"[]\n", b'{"format": "another"}\n')
 
 
 class TestVerify:
-    def verified(self, folder):
+    def verify(self, folder):
         return script(LEADERBOARD, "verify", "mine.jsonl", cwd=folder)
 
-    def test_it_finds_what_the_lines_say(self, runs):
-        found = self.verified(runs)
-        assert found.returncode == 0 and found.stdout == "all is as 3 lines say\n"
+    def test_verify_accepts_runs(self, runs):
+        result = self.verify(runs)
+        assert result.returncode == 0 and result.stdout == "all is as 3 lines say\n"
 
-    def test_tampered_lines_are_refused(self, made):
-        path, whole = made / "mine.jsonl", lines(made)
+    def test_tampered_lines_are_refused(self, copied_runs):
+        path, whole = copied_runs / "mine.jsonl", lines(copied_runs)
         last = whole[2]
         better = [*last["curve"][:-1], [*last["curve"][-1][:3], 0.0, last["good"], last["perfect"]]]
         for number, changes, fault in (
@@ -288,24 +294,24 @@ class TestVerify:
             # a better claim than the policy
             (2, {"exploitability": 0.0, "ended": "goal", "curve": better}, "exploitability is 0.66354"),
         ):
-            told = [line | changes if at == number else line for at, line in enumerate(whole)]
-            path.write_text("".join(json.dumps(line) + "\n" for line in told), "utf-8")
+            altered = [line | changes if at == number else line for at, line in enumerate(whole)]
+            path.write_text("".join(json.dumps(line) + "\n" for line in altered), "utf-8")
             assert any(fault in one for one in records.faults(path)), changes
-        found = self.verified(made)
-        assert found.returncode == 1 and fault in found.stdout
+        result = self.verify(copied_runs)
+        assert result.returncode == 1 and fault in result.stdout
 
-    def test_another_policy_is_refused(self, made):
-        path, (first, *_, other) = made / "mine.jsonl", lines(made)
+    def test_other_policy_is_refused(self, copied_runs):
+        path, (first, *_, other) = copied_runs / "mine.jsonl", lines(copied_runs)
         policies = records.policies_beside(path)
         forged = records.table_of(TICTACTOE, policies[other["policy"]])
         with pytest.MonkeyPatch.context() as patch:  # under the fingerprint of the first
             patch.setattr(records, "fingerprint", lambda policy: first["policy"])
-            (made / records.POLICIES).write_bytes(lzma.compress(records.packed(forged)))
-        found = self.verified(made)
-        assert found.returncode == 1 and "the policy has another fingerprint" in found.stdout
+            (copied_runs / records.POLICIES).write_bytes(lzma.compress(records.packed(forged)))
+        result = self.verify(copied_runs)
+        assert result.returncode == 1 and "the policy has another fingerprint" in result.stdout
 
     @pytest.mark.parametrize(
-        ("changes", "told"),
+        ("changes", "message"),
         [
             ({"teacher": "oracle"}, "teacher: 'oracle', expected one of"),
             ({"ended": "victory"}, "ended: 'victory', expected one of"),
@@ -327,17 +333,17 @@ class TestVerify:
         ],
         ids=str,
     )
-    def test_an_entry_that_is_wrong_or_missing_is_named_with_its_line(self, made, changes, told):
-        first, second, _ = lines(made)
+    def test_bad_or_missing_entry_is_named_with_line(self, copied_runs, changes, message):
+        first, second, _ = lines(copied_runs)
         second = {key: value for key, value in (second | changes).items() if value is not ...}
         text = f"{json.dumps(first)}\n{json.dumps(second)}\n"
-        (made / "mine.jsonl").write_text(text, "utf-8")
+        (copied_runs / "mine.jsonl").write_text(text, "utf-8")
         for command in ("verify", "table"):
-            found = script(LEADERBOARD, command, "mine.jsonl", cwd=made)
-            assert found.returncode == 1 and found.stderr.startswith(f"mine.jsonl, line 2: {told}")
+            result = script(LEADERBOARD, command, "mine.jsonl", cwd=copied_runs)
+            assert result.returncode == 1 and result.stderr.startswith(f"mine.jsonl, line 2: {message}")
 
     @pytest.mark.parametrize(
-        ("name", "text", "told"),
+        ("name", "text", "message"),
         [
             ("missing.jsonl", None, " does not exist"),
             ("empty.jsonl", b"", " holds no lines of a leaderboard"),
@@ -345,24 +351,26 @@ class TestVerify:
             *((f"{at}.jsonl", text, ", line 1: it is no") for at, text in enumerate(NO_LINES)),
         ],
     )
-    def test_a_file_without_lines_is_refused(self, made, name, text, told):
+    def test_file_without_lines_is_refused(self, copied_runs, name, text, message):
         if text is not None:
-            (made / name).write_bytes(text)
-        found = script(LEADERBOARD, "verify", "mine.jsonl", name, cwd=made)
-        assert found.returncode == 1 and found.stderr.startswith(f"{name}{told}")
+            (copied_runs / name).write_bytes(text)
+        result = script(LEADERBOARD, "verify", "mine.jsonl", name, cwd=copied_runs)
+        assert result.returncode == 1 and result.stderr.startswith(f"{name}{message}")
 
-    def test_a_table_of_too_many_rows_is_refused(self, made, monkeypatch):
+    def test_table_with_too_many_rows_is_refused(self, copied_runs, monkeypatch):
         monkeypatch.setattr(protocol, "MOST_ROWS", 10)
-        assert any("rows, and only 10 are kept" in fault for fault in records.faults(made / "mine.jsonl"))
+        assert any(
+            "rows, and only 10 are kept" in fault for fault in records.faults(copied_runs / "mine.jsonl")
+        )
 
-    def test_policies_that_were_too_large_to_keep_are_counted(self, made, monkeypatch):
+    def test_policies_too_large_to_save_are_counted(self, copied_runs, monkeypatch):
         monkeypatch.setattr(protocol, "MOST_ROWS", 10)
-        (made / "mine.jsonl").write_text(json.dumps(lines(made)[2] | {"policy": None}), "utf-8")
-        assert self.verified(made).stdout == "all is as 1 lines say; 1 without a policy to judge\n"
+        (copied_runs / "mine.jsonl").write_text(json.dumps(lines(copied_runs)[2] | {"policy": None}), "utf-8")
+        assert self.verify(copied_runs).stdout == "all is as 1 lines say; 1 without a policy to judge\n"
 
 
 def record(algorithm, seed, steps, exploitability, **more):
-    """A line as `run` writes it, made up."""
+    """A made-up line in the format of `run`."""
     curve = [[steps // 2, 0.5, 0.5, 1.0, 0.5, 0.5], [steps, 1.0, 0.9, exploitability, 1.0, 0.75]]
     return {
         "algorithm": algorithm,
@@ -392,7 +400,7 @@ class TestPage:
         record("taught", 0, 70, 0.0, teacher="solver", cpu_seconds=0.1),
     )
 
-    def test_the_table_has_medians_and_quartiles(self):
+    def test_table_has_medians_and_quartiles(self):
         rows = page.table(self.MADE_UP).splitlines()
         assert rows[0] == "### 3×3"
         assert rows[4] == "| unseeded | 0.1 | 1/1 | rules | 70 |"
@@ -401,37 +409,37 @@ class TestPage:
         assert rows[7] == "| taught | 0.1 | 1/1 | solver | 70 |"
         assert rows[-3:] == ["Versions: torch 2.13.", "", "Machines: abacus, 2 cores, none."]
 
-    def test_a_curve_holds_what_was_last_reported(self):
+    def test_curve_holds_last_reported_value(self):
         runs = page.Runs([line for line in self.MADE_UP if line["algorithm"] == "slow"])
         low, middle, high = runs.curve(np.array([100.0, 5_000.0, 9_000.0, 1e6]))
         assert np.isnan([low[0], middle[0], high[0]]).all()
         assert (low[1:].tolist(), middle[1:].tolist()) == ([1.0, 0.0, 0.0], [1.0, 0.5, 0.5])
 
     @pytest.mark.slow
-    def test_the_figure_is_drawn(self, tmp_path):
+    def test_figure_is_drawn(self, tmp_path):
         page.plot(self.MADE_UP, tmp_path / "figure.svg")
         text = (tmp_path / "figure.svg").read_text("utf-8")
         assert all(f">{name}<" in text for name in ("fast", "slow", "unseeded", "3×3"))
 
-    def test_that_of_the_repository_is_made_of_its_lines(self):
+    def test_table_in_repository_follows_from_its_lines(self):
         text = (SCRIPTS.parent / "docs" / "results" / "leaderboard.md").read_text("utf-8")
         assert with_table(text, page.table(records.read_all([RESULTS]))) == text
 
 
-def committed():
+def committed_files():
     return sorted(RESULTS.glob("*.jsonl"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", committed(), ids=lambda file: file.stem)
-def test_the_lines_of_the_repository_are_certified_again(file):
+@pytest.mark.parametrize("file", committed_files(), ids=lambda file: file.stem)
+def test_lines_in_repository_are_certified_again(file):
     assert list(records.faults(file)) == []
 
 
 @pytest.mark.slow
-def test_the_archive_of_the_repository_holds_every_policy():
-    named = {line["policy"] for file in committed() for line in records.read(file) if line["policy"]}
-    policies = records.policies_beside(committed()[0])
+def test_archive_in_repository_holds_every_policy():
+    named = {line["policy"] for file in committed_files() for line in records.read(file) if line["policy"]}
+    policies = records.policies_beside(committed_files()[0])
     assert named == set(policies) and (RESULTS / records.POLICIES).stat().st_size < 4_000_000
     line = records.read(RESULTS / "a2c.jsonl")[0]
     table = records.table_of(ttt_env.get_game(line["game"]), policies[line["policy"]])
@@ -439,29 +447,29 @@ def test_the_archive_of_the_repository_holds_every_policy():
 
 
 @pytest.mark.parametrize("name", [slow("cfr"), "cfr-purified", slow("cfr-plus-purified"), "q-learning"])
-def test_the_learners_with_tables_take_part(name):
+def test_tabular_learners_take_part(name):
     entry = ENTRIES[name]
-    made = protocol.attempt(entry.train, TICTACTOE, 0, 300)
-    steps = [point.steps for point in made.curve]
+    attempt = protocol.attempt(entry.train, TICTACTOE, 0, 300)
+    steps = [point.steps for point in attempt.curve]
     assert steps == sorted(steps) and steps[0] > 0
     if name == "cfr":
-        assert made.ended == "returned" and 0 < made.curve[-1].exploitability < 0.005
+        assert attempt.ended == "returned" and 0 < attempt.curve[-1].exploitability < 0.005
     else:
-        assert made.ended == "goal"
+        assert attempt.ended == "goal"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["maskable-ppo", "value-network", "alphazero"])
-def test_those_that_take_longer_begin(name):
-    made = protocol.attempt(ENTRIES[name].train, TICTACTOE, 0, 300, reports=2)
-    first, second = made.curve
-    assert first.steps < second.steps and made.ended == "time"
+def test_slow_learners_start(name):
+    attempt = protocol.attempt(ENTRIES[name].train, TICTACTOE, 0, 300, reports=2)
+    first, second = attempt.curve
+    assert first.steps < second.steps and attempt.ended == "time"
 
 
-def test_the_scripts_of_frameworks_that_take_part_can_be_asked_to_train():
-    found = {name: script for name, script in frameworks.scripts().items() if "teacher" in script.options}
-    assert {"cleanrl_dqn", "cleanrl_ppo", "skrl_ppo", "tianshou_dqn", "torchrl_dqn"} <= set(found)
-    for each in found.values():
+def test_framework_scripts_with_teacher_define_train():
+    scripts = {name: script for name, script in frameworks.scripts().items() if "teacher" in script.options}
+    assert {"cleanrl_dqn", "cleanrl_ppo", "skrl_ppo", "tianshou_dqn", "torchrl_dqn"} <= set(scripts)
+    for each in scripts.values():
         assert each.options["teacher"] in TEACHERS
         functions = {
             node.name: node for node in ast.parse(each.source).body if isinstance(node, ast.FunctionDef)
@@ -470,8 +478,8 @@ def test_the_scripts_of_frameworks_that_take_part_can_be_asked_to_train():
 
 
 @pytest.mark.slow
-def test_a_script_of_a_framework_takes_part_in_an_environment_of_its_own(tmp_path):
-    """In this one, which has what CleanRL's needs; it is too short to come to anything."""
+def test_framework_script_runs_in_given_environment(tmp_path):
+    """In this environment, which has CleanRL's dependencies; the run is too short for a result."""
     options = ("--game", "tictactoe-v0", "--seeds", "1", "--cpu-seconds", "0.01", "--out", "lines.jsonl")
     command = ("run", "--algorithm", "cleanrl_dqn", "--python", sys.executable, *options)
     assert script(LEADERBOARD, *command, cwd=tmp_path).returncode == 0
@@ -480,6 +488,6 @@ def test_a_script_of_a_framework_takes_part_in_an_environment_of_its_own(tmp_pat
     assert {"gymnasium", "torch"} <= set(line["versions"])
 
 
-def test_every_learner_takes_part_and_every_algorithm_says_what_taught_it():
+def test_every_learner_takes_part_and_every_algorithm_names_teacher():
     assert set(learner_names()) <= set(ENTRIES)
     assert all(isinstance(entry, Entry) and entry.teacher in TEACHERS for entry in ENTRIES.values())

@@ -1,4 +1,4 @@
-"""`scripts/mutants.py`: its lists apply to the code as it is, and it says which mutants no test notices."""
+"""`scripts/mutants.py`: its lists match the current code, and it reports mutants that survive the tests."""
 
 import os
 import subprocess
@@ -67,14 +67,14 @@ def files_of(folder):
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no clone, whose tracked files could be listed")
-def test_every_mutant_of_this_project_can_be_applied():
+def test_every_mutant_of_project_applies():
     checked = run("--check")
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert checked.stdout.count("applies") >= 60
 
 
 @pytest.mark.slow
-def test_a_mutant_that_no_test_notices_survives(toy):
+def test_unnoticed_mutant_survives(toy):
     before = files_of(toy)
     judged = run("--root", toy, "--jobs", 2)
     assert judged.stdout.splitlines() == [
@@ -87,14 +87,14 @@ def test_a_mutant_that_no_test_notices_survives(toy):
 
 
 @pytest.mark.slow
-def test_only_some_of_them_are_judged(toy):
+def test_only_selects_mutants(toy):
     judged = run("--root", toy, "--only", "return a if a > b")
     assert (judged.returncode, judged.stdout) == (0, "killed    toys: return a if a < b else b\n1 of 1\n")
     assert run("--root", toy, "--only", "no mutant has this text").returncode == 1
 
 
-def test_what_cannot_be_judged_is_no_success(toy):
-    wrong = [
+def test_inapplicable_mutants_fail_check(toy):
+    cases = [
         ("if a == b", "if a != b", "tests/test_toy.py", "not found"),
         ("return a", "return b", "tests/test_toy.py", "ambiguous"),
         ("", "return b", "tests/test_toy.py", "ambiguous"),
@@ -102,22 +102,22 @@ def test_what_cannot_be_judged_is_no_success(toy):
         ("if a > b", "if a > b", "tests/test_toy.py", "no change"),
         ("if a > b", "if a < b", "tests/test_gone.py", "no test tests/test_gone.py"),
     ]
-    text = "\n".join(MUTANT.format(*entry[:3]) for entry in wrong)
+    text = "\n".join(MUTANT.format(*entry[:3]) for entry in cases)
     (toy / "tests/mutants/toys.toml").write_text(text, encoding="utf-8")
     checked = run("--root", toy, "--check")
-    told = [line.partition(" toys: ")[0].rstrip() for line in checked.stdout.splitlines()]
-    assert told == [*(verdict for *_, verdict in wrong), "0 of 6"]
+    verdicts = [line.partition(" toys: ")[0].rstrip() for line in checked.stdout.splitlines()]
+    assert verdicts == [*(verdict for *_, verdict in cases), "0 of 6"]
     assert checked.returncode == 1
 
 
 @pytest.mark.slow
-def test_tests_that_do_not_end_in_time_kill_nothing(toy):
+def test_timed_out_tests_kill_nothing(toy):
     judged = run("--root", toy, "--seconds", 0.001)
     assert judged.returncode == 1 and judged.stdout.endswith("\n0 of 2\n")
 
 
 @pytest.mark.slow
-def test_tests_that_fail_anyway_kill_nothing(toy):
+def test_tests_that_always_fail_kill_nothing(toy):
     (toy / "tests/test_toy.py").write_text(TESTS + "    assert False\n", encoding="utf-8")
     judged = run("--root", toy, "--only", "the smaller")
     assert judged.stdout.startswith("unchanged tests/test_toy.py fails toys: ") and judged.returncode == 1

@@ -15,7 +15,7 @@ from tests.support.running import Run, script
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 POLICY = shlex.quote(str(SCRIPTS.parent / "docs" / "proofs" / "policies" / "ppo.npz"))
 PROOF = shlex.quote(str(SCRIPTS.parent / "docs" / "proofs" / "mnk-v0-m-6-n-5-k-4.npz"))
-# The arguments of a small run, and a text that it has to print. A script that is not here fails the tests.
+# The arguments of a small run, and a text of its output. A script that is missing here fails the tests.
 SMALL: dict[str, tuple[str, str]] = {
     "blunder_curves.py": ("--out . --seconds 1", "7×6: solved positions"),
     "behaviour_cloning.py": ("--game mnk-v0:m=3,n=2,k=2 --epochs 20", "gives value away in 0."),
@@ -78,7 +78,7 @@ SMALL: dict[str, tuple[str, str]] = {
     "train_unbeatable.py": ("--algo dqn --seeds 1 --steps 2000", "| dqn | certified |"),
 }
 
-TAKE_LONG = {
+SLOW_SCRIPTS = {
     "behaviour_cloning.py",
     "benchmark_gpu.py",
     "benchmark_training.py",
@@ -101,7 +101,7 @@ TAKE_LONG = {
 }
 NEEDS_CHROMIUM = {"tour.py", "web_pictures.py"}
 NEEDS_A_COMPILER = {"gravity_values.py"}
-STARTS_PROCESSES = {"value_network_figures.py"}  # they import it as the program that it is
+STARTS_PROCESSES = {"value_network_figures.py"}  # the processes import it as the main program
 
 
 PROGRAMS = [path for path in sorted(SCRIPTS.glob("*.py")) if "__main__" in path.read_text(encoding="utf-8")]
@@ -109,7 +109,7 @@ EACH = [
     pytest.param(
         path,
         id=path.name,
-        marks=[pytest.mark.slow] * (path.name in TAKE_LONG)
+        marks=[pytest.mark.slow] * (path.name in SLOW_SCRIPTS)
         + [pytest.mark.browser] * (path.name in NEEDS_CHROMIUM),
     )
     for path in PROGRAMS
@@ -135,10 +135,10 @@ def test_script(path: Path, tmp_path: Path) -> None:
     assert text in run.stdout
 
 
-@pytest.mark.parametrize("name", sorted(TAKE_LONG))
-def test_what_takes_long_can_be_imported(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(SLOW_SCRIPTS))
+def test_slow_script_can_be_imported(name: str) -> None:
     assert callable(runpy.run_path(str(SCRIPTS / name), run_name="imported")["main"])
 
 
-def test_no_small_run_is_of_a_script_that_is_gone() -> None:
+def test_small_runs_have_existing_scripts() -> None:
     assert set(SMALL) == {path.name for path in PROGRAMS}

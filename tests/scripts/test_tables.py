@@ -1,4 +1,4 @@
-"""The tables of docs/results are what the scripts make of the files with results."""
+"""The tables of docs/results follow from the result files."""
 
 import json
 
@@ -20,7 +20,7 @@ PROVED = proofs.read(proofs.LINES)
 FAST = [name for name, proved in PROVED.items() if proved["nodes"] < 20_000]
 
 
-def line(seconds, *, unbeatable, everywhere=None, until="unbeatable"):
+def make_line(seconds, *, unbeatable, everywhere=None, until="unbeatable"):
     return {
         "training_game": "tictactoe-v0",
         "training_algorithm": "dqn",
@@ -34,28 +34,28 @@ def line(seconds, *, unbeatable, everywhere=None, until="unbeatable"):
     }
 
 
-def test_that_of_trainings():
+def test_table_of_trainings():
     lines = train_unbeatable.read(SCRIPTS / "figures" / "train-unbeatable.jsonl")
     text = train_unbeatable.PAGE.read_text(encoding="utf-8")
     assert with_table(text, train_unbeatable.table(list(lines.values())), "trainings") == text
 
 
-def test_that_of_the_agents_that_come_trained():
+def test_table_of_pretrained_agents():
     text = build_pretrained.PAGE.read_text(encoding="utf-8")
     assert with_table(text, build_pretrained.table(FOLDER), "pretrained") == text
 
 
-def test_those_of_self_play():
+def test_table_of_self_play():
     lines = read_lines(SCRIPTS / "figures" / "selfplay-speed.jsonl")
     text = benchmark_selfplay.PAGE.read_text(encoding="utf-8")
     assert with_table(text, f"{benchmark_selfplay.table(lines)}\n", "selfplay") == text
 
 
-def test_that_of_the_openings():
+def test_table_of_openings():
     lines = read_lines(opening_trap.LINES)
     text = opening_trap.PAGE.read_text(encoding="utf-8")
     assert with_table(text, opening_trap.table(lines), "opening-trap") == text
-    for line in lines:  # what the page says of all seeds
+    for line in lines:  # the statements of the page about all seeds
         last = line["looks"][-1]
         if line["way"] == "ppo":
             assert last["exploitability"] == 0.5 and last["chances"]["edge"] > 0.99
@@ -63,18 +63,18 @@ def test_that_of_the_openings():
             assert last["exploitability"] == 0 and last["worth"]["centre"] >= 0
 
 
-def test_that_of_the_values():
+def test_table_of_values():
     text = proofs.VALUES.read_text(encoding="utf-8")
     assert with_table(text, proofs.table(PROVED.values()), "values") == text
     assert PROVED.keys() == proofs.GAMES.keys()
 
 
 @pytest.mark.parametrize("name", FAST)
-def test_values_that_are_proved_fast(name):
+def test_values_are_proved_again(name):
     assert prove(proofs.game_of(name)).value == PROVED[name]["value"]
 
 
-def test_the_last_line_of_a_game_counts(tmp_path):
+def test_last_line_of_game_counts(tmp_path):
     file = tmp_path / "a.jsonl"
     first = {"game": "cube", "value": None, "bounds": [0, 1], "by": ["search"], "nodes": 5000, "seconds": 1}
     last = first | {"value": 1, "bounds": [1, 1], "by": ["search", "sweep"], "seconds": 1.234}
@@ -86,15 +86,21 @@ def test_the_last_line_of_a_game_counts(tmp_path):
     assert "unknown, from 0 to 1" in proofs.table([first])
 
 
-def test_a_training_without_its_goal_counts_as_none():
-    lines = [line(1.0, unbeatable=True), line(3.0, unbeatable=True), line(9.0, unbeatable=False)]
+def test_training_without_goal_does_not_count():
+    lines = [
+        make_line(1.0, unbeatable=True),
+        make_line(3.0, unbeatable=True),
+        make_line(9.0, unbeatable=False),
+    ]
     row = train_unbeatable.table(lines).splitlines()[2]
     assert row == "| `tictactoe-v0` | dqn | certified | 2 of 3 | 2.0 (3.0) | 2,000 (3,000) | 3 (3) |"
-    row = train_unbeatable.table([line(1.0, unbeatable=True, everywhere=5, until="optimal")]).splitlines()[2]
+    row = train_unbeatable.table(
+        [make_line(1.0, unbeatable=True, everywhere=5, until="optimal")]
+    ).splitlines()[2]
     assert row == "| `tictactoe-v0` | dqn | optimal | 0 of 1 | – | – | – |"
 
 
-def test_a_text_without_the_place_of_a_table_is_refused():
+def test_text_without_place_for_table_is_refused():
     assert with_table("a\n<!-- t: begin -->\nold\n<!-- t: end -->\nb", "new\n", "t").split() == [
         *"a <!-- t: begin --> new <!-- t: end --> b".split()
     ]

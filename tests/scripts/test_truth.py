@@ -1,4 +1,4 @@
-"""The page of claims: its figures are those that come out now."""
+"""The page of claims: its figures equal newly computed ones."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ TEXT = truth.PAGE.read_text("utf-8")
 
 
 @pytest.mark.slow
-def test_the_page_is_what_the_script_makes() -> None:
+def test_page_equals_output_of_script() -> None:
     assert with_table(TEXT, truth.page(), "truth") == TEXT
 
 
@@ -21,7 +21,7 @@ def test_the_page_is_what_the_script_makes() -> None:
 @pytest.mark.parametrize(
     "one", [one for one in CLAIMS if one.is_slow], ids=lambda one: one.name if isinstance(one, Claim) else ""
 )
-def test_what_was_measured_comes_out_again(one: Claim) -> None:
+def test_measured_claim_is_reproduced(one: Claim) -> None:
     assert one.check() == truth.measured()[one.name]
 
 
@@ -31,7 +31,7 @@ def test_names_are_unique_and_slow_claims_were_measured() -> None:
     assert set(truth.measured()) == {one.name for one in CLAIMS if one.is_slow}
 
 
-def test_a_measured_claim_is_kept_beside_the_others(
+def test_measured_claims_are_saved_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(truth, "LINES", tmp_path / "lines.jsonl")
@@ -52,6 +52,6 @@ def test_verdicts_and_fractions() -> None:
         fraction(0.1234567891)
 
 
-def test_the_table_of_trainings_is_read_whole() -> None:
+def test_table_of_trainings_is_parsed_completely() -> None:
     assert list(trainings()) == list(CHANGES)
     assert str(trainings()["usual"].good) == "95.2 (94 to 95.9)"

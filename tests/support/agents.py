@@ -1,4 +1,4 @@
-"""Agents that several tests ask, and the files of the pretrained ones."""
+"""Agents that several tests use, and the files of the pretrained agents."""
 
 import json
 
@@ -23,14 +23,14 @@ NETWORKS = [path for path in FILES if path not in TABLES]
 
 
 def network(game=TICTACTOE, size=SMALL, seed=0, scale=0.7):
-    """A network of random weights, of half precision as in a file."""
+    """A network of random weights, in half precision as in a file."""
     rng = np.random.default_rng(seed)
     weights = {name: scale * rng.standard_normal(shape) for name, shape in shapes_of(game, size).items()}
     return PolicyValueNetwork(game, weights).half_precision()
 
 
 def advanced(learner, steps):
-    """The learner itself, after so many steps in all."""
+    """The learner itself, after this number of steps in all."""
     while learner.steps < steps:
         learner.advance(Budget(steps=steps - learner.steps))
     return learner
@@ -42,7 +42,7 @@ def learner(game="tictactoe-v0", games=500, seed=0, **hyperparameters):
 
 
 class Nth(Agent):
-    """Plays the free cell of this rank, counted on from the lowest if there are fewer."""
+    """Plays the free cell of this rank, counted cyclically from the lowest."""
 
     is_stationary = True
 
@@ -57,13 +57,13 @@ class Nth(Agent):
 
 
 class Wandering(Nth):
-    """The same, but not a fixed policy, and so asked by `choose`."""
+    """The same moves, but not declared stationary, and so asked by `choose`."""
 
     is_stationary = False
 
 
 def cases_of(paths):
-    """The files as cases of a test that judges them: to judge a search on 16 cells takes up to a minute."""
+    """The files as cases of a test that certifies them; a search on 16 cells takes up to a minute."""
     slow = [pytest.mark.slow]
     return [pytest.param(path, id=path.stem, marks=slow if path in NETWORKS else []) for path in paths]
 
@@ -78,7 +78,7 @@ def shipped(path):
 
 
 def asked(policy):
-    """A seat that moves as this policy of batches says, as `reached_layers` asks it."""
+    """A seat that moves by this policy of batches, in the form that `reached_layers` takes."""
 
     def ask(moves):
         return compact(moves.of_policy(policy(moves.boards) * 1.0), moves.cells)

@@ -1,4 +1,4 @@
-"""The devices of PyTorch that the tests run on: the CPU, and a GPU where there is one."""
+"""The devices of PyTorch that the tests run on: the CPU, and a GPU if there is one."""
 
 try:
     import torch

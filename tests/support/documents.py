@@ -1,4 +1,4 @@
-"""Documents whose blocks run: the README, and those of `docs`."""
+"""Documents with executable blocks: the README and the pages of `docs`."""
 
 import doctest
 import re
@@ -22,25 +22,25 @@ class Block(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Its first line."""
+        """The first line of the block."""
         return self.text.split("\n")[0]
 
 
 def blocks_of(path: Path) -> list[Block]:
-    """The blocks of a document, from top to bottom, without those that tell Sphinx what to put there."""
+    """The blocks of a document, from top to bottom, without directives for Sphinx."""
     found = [Block(*each) for each in _BLOCK.findall(path.read_text("utf-8"))]
     return [block for block in found if not block.kind.startswith("{")]
 
 
 def spans_of(path: Path) -> list[str]:
-    """The code in the running text of a document, each once; of a role of Sphinx its target."""
+    """The code in the running text of a document, each once; a role of Sphinx counts by its target."""
     text = re.sub(r"<!--.*?-->", "", _BLOCK.sub("", path.read_text("utf-8")), flags=re.DOTALL)
     spans = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)
     return list(dict.fromkeys(re.sub(r".* <(.*)>", r"\1", span) for span in spans))
 
 
 def run_session(text: str, namespace: dict[str, Any], name: str) -> None:
-    """Run a `pycon` block in a namespace, which keeps what it defines, and compare what it prints."""
+    """Run a `pycon` block in a namespace, which keeps its definitions, and compare its output."""
     test = doctest.DocTestParser().get_doctest(text, namespace, name, None, 0)
     result = doctest.DocTestRunner().run(test, clear_globs=False)
     namespace.update(test.globs)
@@ -48,7 +48,7 @@ def run_session(text: str, namespace: dict[str, Any], name: str) -> None:
 
 
 def run_commands(text: str, folder: Path) -> list[tuple[str, str]]:
-    """Run an `sh` block in a folder: each line, and what it printed. Of `make` only the recipe is made up."""
+    """Run an `sh` block in a folder: each line and its output. Of `make` only a dry run is executed."""
     printed = []
     for line in text.splitlines():
         program, *arguments = shlex.split(line, comments=True)

@@ -1,4 +1,4 @@
-"""A language model behind an endpoint of this machine: it answers as the scripted models do."""
+"""A language model behind an endpoint of this machine that answers like the scripted models."""
 
 import json
 import threading
@@ -17,15 +17,15 @@ KEY = "sk-fake-0123456789abcdef"
 
 
 class Endpoint(ThreadingHTTPServer):
-    """A server that answers as the scripted models do, after the faults that it is told to make first."""
+    """A server that answers like the scripted models, after the faults that it is given."""
 
     daemon_threads = True
-    request_queue_size = 64  # connections that wait to be taken: of more, some are lost for a second
+    request_queue_size = 64  # pending connections: beyond this number, some are delayed by a second
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Exchange)
         self.faults: list[Fault | None] = []  # None lets a request pass
-        self.lasting: Fault | None = None  # the fault of all requests after these
+        self.lasting: Fault | None = None  # the fault of all later requests
         self.requests: list[dict[str, Any]] = []
         self.authorizations: set[str | None] = set()
         self.at_once, self.most_at_once = 0, 0
@@ -61,14 +61,14 @@ class Exchange(BaseHTTPRequestHandler):
                 try:
                     server.barrier.wait()
                 except threading.BrokenBarrierError:
-                    return  # nobody waits for the reply any more
+                    return  # no client waits for the reply any more
             name = request["model"]
             is_echo = name == "echo"
             reply = f"{authorization} [4]" if is_echo else MODELS[name](request["messages"][-1]["content"])
             self.send(200, completion(content=reply))
 
     def send(self, status: int, body: object, **headers: str) -> None:
-        """Send a body, as JSON unless it is bytes, and ask for no pause before the next attempt."""
+        """Send a body, as JSON unless it is bytes, and request no pause before the next attempt."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
         for name, value in {"Content_Type": "application/json", "Retry_After": "0", **headers}.items():

@@ -1,4 +1,4 @@
-"""The environments of one board, for one player and for two, as tests start them."""
+"""One-player and two-player environments in the state that tests start from."""
 
 import copy
 import pickle
@@ -38,7 +38,7 @@ duplicated = pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
 
 
 def state_of(env: Any) -> dict[str, Any]:
-    """All that decides what the environment does next."""
+    """The state that determines all later outputs of the environment."""
     state = {
         "position": str(env.position),
         "mask": env.action_masks().tolist(),

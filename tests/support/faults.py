@@ -1,7 +1,7 @@
 """Functions and agents that fail in every way, and the processes that a program leaves behind.
 
-They are made inside of functions, so that they are sent to other processes by value, which need not know the
-tests.
+The functions are created inside of functions, so that they are pickled by value: other processes need not
+import the tests.
 """
 
 import os
@@ -16,11 +16,11 @@ import pytest
 
 from ttt_env import Position
 
-PATIENCE = 60.0  # seconds to wait for what takes a moment
+PATIENCE = 60.0  # seconds to wait for short tasks
 
 
 def kills_its_process(folder: Path, times: int) -> Callable[[Any], Any]:
-    """A function that returns its argument, but ends its process the first `times` times it is given 5."""
+    """A function that returns its argument, but kills its process at the first `times` calls with 5."""
 
     def function(number: Any) -> Any:
         import uuid
@@ -34,7 +34,7 @@ def kills_its_process(folder: Path, times: int) -> Callable[[Any], Any]:
 
 
 def hangs(folder: Path) -> Callable[[Any], Any]:
-    """A function that returns its argument, but for 5 notes its process's number and never returns."""
+    """A function that returns its argument, but for 5 records its process id and never returns."""
 
     def function(number: Any) -> Any:
         import time
@@ -49,7 +49,7 @@ def hangs(folder: Path) -> Callable[[Any], Any]:
 
 
 def raises(error: Callable[[], Exception]) -> Callable[[Any], Any]:
-    """A function that returns its argument, but raises for 5."""
+    """A function that returns its argument, but raises an error for 5."""
 
     def function(number: Any) -> Any:
         if number == 5:
@@ -60,7 +60,7 @@ def raises(error: Callable[[], Exception]) -> Callable[[Any], Any]:
 
 
 def fails_at_five(number: Any) -> Any:
-    """Returns its argument, but raises for 5. Others import it by name, and so have its source."""
+    """Returns its argument, but raises for 5. Other processes import it by name."""
     if number == 5:
         raise ZeroDivisionError("oops")
     return number
@@ -72,7 +72,7 @@ def named(number: Any) -> str:
 
 
 def agent_that(act: Callable[[Any], Any]) -> Callable[[Position], int]:
-    """An agent that plays the lowest cell, but first does what `act` does for 5, once a game is under way."""
+    """An agent that plays the lowest cell, but in each game calls `act` with 5 once."""
 
     def agent(position: Any) -> int:
         act(5 if position.ply == 4 else 0)
@@ -94,40 +94,40 @@ tournament(agents, workers=2, backend=backend, address=address or None)
 
 
 def marked(mark: str) -> dict[int, str]:
-    """The processes in whose environment this mark stands, by their numbers, with their command lines."""
+    """The processes with this mark in their environment, as command lines by process id."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if is_running(folder.name) and mark.encode() in (folder / "environ").read_bytes():
                 found[int(folder.name)] = (folder / "cmdline").read_bytes().decode(errors="replace")
-        except OSError:  # it has just ended
+        except OSError:  # the process has just ended
             pass
     return found
 
 
 def is_running(pid: str | int) -> bool:
-    """True if this process runs; one that has ended and that nobody has asked about does not."""
+    """True if this process runs; a zombie does not."""
     try:
         return b") Z " not in Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return False
 
 
-def end(pids: str) -> bool:
-    """True if all of these processes, of which there are some, are gone after a while: signals take time."""
+def have_ended(pids: str) -> bool:
+    """True if there are such processes and all of them end within a minute."""
     return bool(pids) and all(map(is_over, pids.split()))
 
 
 def is_over(pid: str | int) -> bool:
-    """True if a process has ended, or ends soon."""
+    """True if a process has ended or ends within a minute."""
     return eventually(lambda: not is_running(pid))
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
-    """True if this becomes true within a minute."""
-    end = time.monotonic() + PATIENCE
+    """True if the condition becomes true within a minute."""
+    have_ended = time.monotonic() + PATIENCE
     while not condition():
-        if time.monotonic() > end:
+        if time.monotonic() > have_ended:
             return False
         time.sleep(0.002)
     return True
@@ -135,9 +135,9 @@ def eventually(condition: Callable[[], bool]) -> bool:
 
 @contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
-    """No file grows past this size, as on a full disk; skips the test on Windows.
+    """Limit the size of files, as on a full disk; skips the test on Windows.
 
-    Python ignores the signal of that, and raises an error.
+    Python ignores the signal and raises an error instead.
     """
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -1,4 +1,4 @@
-"""Games that many tests play, their positions, and two functions that play."""
+"""Games of many tests, their positions, and two simple agents."""
 
 import random
 from functools import cache
@@ -13,7 +13,7 @@ from ttt_env.rules.game import random_position
 TICTACTOE = get_game("tictactoe-v0")
 MISERE = get_game("tictactoe-v0:misere=true")
 LOPSIDED = Game("lopsided", (2, 3), [(0, 1, 2), (0, 4), (2, 3, 5)])  # without symmetry
-# No symmetry either, sets of two to four cells, cells in one set or in several.
+# No symmetry either; sets of two to four cells, cells in one set or in several.
 LARGER_LOPSIDED = Game("lopsided", (3, 4), [(0, 1), (2, 5, 8), (1, 6, 11, 9), (3, 4, 10), (0, 7, 8, 9)])
 CONNECT_THREE = get_game("connect-four-v0:m=3,n=3,k=3")
 # Cells 4 and 1 carry two cells each; cells rest on lower and on higher numbers.
@@ -63,7 +63,7 @@ def highest(position):
 
 @cache
 def positions_of(game):
-    """The position of each board of a small game that can be reached by the naive rules."""
+    """The position of each board of a small game that the naive rules can reach."""
     return {board: Position(game, *naive.masks(board)) for board in naive.twin(game).boards()}
 
 
@@ -88,12 +88,12 @@ def played_positions(game, games=30, seed=3):
 
 @cache
 def open_boards(game="tictactoe-v0"):
-    """Every position of a game that can be reached and is not over, ply by ply; not to be changed."""
+    """Every reachable position of a game that is not over, ply by ply; not to be modified."""
     game = get_game(game)
     return Boards.joined(game, [layer.boards(layer.open_slots) for layer in reachable(game)])
 
 
 def random_positions(game, n, seed=0):
-    """Positions in which the game goes on, each after a number of random moves."""
+    """Positions that are not over, each after a random number of random moves."""
     rng = np.random.default_rng(seed)
     return [random_position(game, rng) for _ in range(n)]

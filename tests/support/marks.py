@@ -1,4 +1,4 @@
-"""Cases that are left to the slow tests."""
+"""Markers for cases that only the slow tests run."""
 
 from collections.abc import Callable, Iterable
 from itertools import product
@@ -8,12 +8,12 @@ import pytest
 
 
 def slow(*values: Any) -> Any:
-    """These values as a case of a slow test."""
+    """These values as a slow case."""
     return pytest.param(*values, marks=pytest.mark.slow)
 
 
 def slow_but_the_first(values: Any) -> list[Any]:
-    """One case of the fast tests, and the others."""
+    """The first value as a fast case, the others as slow cases."""
     first, *others = values
     return [first, *map(slow, others)]
 

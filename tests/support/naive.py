@@ -1,7 +1,7 @@
-"""The rules, minimax and exact results once more, as plainly as possible, to compare with.
+"""Rules, minimax and exact results in a second, plain implementation, as a reference.
 
-A board is a string of `X`, `O` and `.`, one character a cell, and a policy a function from a board to a
-dictionary from cells to fractions. Nothing of `ttt_env` is used; slow, and meant to be read at a glance.
+A board is a string of `X`, `O` and `.`, one character per cell, and a policy is a function from a board to a
+dictionary from cells to fractions. Nothing of `ttt_env` is used; slow, and meant to be easy to verify.
 """
 
 from fractions import Fraction
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def lines(shape, k):
-    """All straight runs of k cells: from each start in each direction, where they stay on the board."""
+    """All straight runs of k cells: from each start in each direction, if they stay on the board."""
     places = list(product(*map(range, shape)))
     found = set()
     for start, direction in product(places, product((-1, 0, 1), repeat=len(shape))):
@@ -23,7 +23,7 @@ def lines(shape, k):
 
 
 def squares(n):
-    """All squares: four points with four equal distances and two equal ones of double the square."""
+    """All squares: four points with four equal distances and two equal distances of double the square."""
     found = set()
     for points in combinations(product(range(n), repeat=2), 4):
         lengths = sorted((a - c) ** 2 + (b - d) ** 2 for (a, b), (c, d) in combinations(points, 2))
@@ -33,7 +33,7 @@ def squares(n):
 
 
 def board_of(text):
-    """The board that the text of a position shows: without what joins its rows."""
+    """The board in the text of a position: the text without separators of rows."""
     return "".join(stone for stone in text if stone in "XO.")
 
 
@@ -54,12 +54,12 @@ def masks(board):
 
 @cache
 def twin(game):
-    """The naive game of a game, whose answers all tests of a process share."""
+    """The naive version of a game, whose cached results all tests of a process share."""
     return NaiveGame(game.n_cells, game.winning_sets, game.misere, game.supports)
 
 
 class NaiveGame:
-    """A positional game, and what is true about it. Each answer is kept, and is not to be changed."""
+    """A positional game and its exact values. All results are cached and must not be modified."""
 
     def __init__(self, n_cells, winning_sets, misere=False, supports=None):
         self.empty = "." * n_cells
@@ -90,7 +90,7 @@ class NaiveGame:
         return {seat: 1, None: 0}.get(self.winner(board), -1)
 
     def layers(self, policies=None):
-        """Sets of boards by ply: all, or those to which the moves of positive probability lead."""
+        """Sets of boards by ply: all, or those that moves of positive probability reach."""
         layers = [{self.empty}]
         while layers[-1]:
             layers.append({play(b, c) for b in layers[-1] for c in self._possible(b, policies)})
@@ -113,7 +113,7 @@ class NaiveGame:
         return [c for c in self.moves(board) if -self.value(play(board, c)) == self.value(board)]
 
     def distance(self, board):
-        """The moves to the end where the moves keep the value, wins come soonest and losses latest."""
+        """The number of moves to the end if all moves keep the value, wins come soonest and losses latest."""
         after = [self.distance(play(board, cell)) for cell in self.best_cells(board)]
         soonest = min if self.value(board) == 1 else max
         return 1 + soonest(after) if after else 0
@@ -154,7 +154,7 @@ class NaiveGame:
         return found
 
     def best_reply(self, seat, policy, prefer=1):
-        """(value, losses) of a best reply of `seat` to `policy`, with the most losses or the least (−1)."""
+        """(value, losses) of a best reply of `seat` to `policy`, with the most losses or the fewest (−1)."""
         found = {}
         for board in reversed(self.boards()):
             cells = self.moves(board)
@@ -190,7 +190,7 @@ class NaiveGame:
         return found
 
     def blunders(self, seat, policy):
-        """The boards that can come up in which `policy` on `seat` may give value away."""
+        """The reachable boards in which `policy` on `seat` may blunder."""
         return {
             board
             for layer in self.layers({seat: policy})
@@ -200,10 +200,10 @@ class NaiveGame:
         }
 
     def shortest_refutation(self, seat, policy):
-        """The number of moves of the shortest game that ends worse for the policy than best play, or None."""
-        due = self.value(self.empty) * (1 if seat == "X" else -1)
+        """The length of the shortest game that ends worse for the policy than best play, or None."""
+        expected = self.value(self.empty) * (1 if seat == "X" else -1)
         for ply, layer in enumerate(self.layers({seat: policy})):
-            if any(not self.moves(board) and self.result(board, seat) < due for board in layer):
+            if any(not self.moves(board) and self.result(board, seat) < expected for board in layer):
                 return ply
         return None
 
@@ -211,9 +211,9 @@ class NaiveGame:
 def positions_by_ply(n_cells, winning_sets):
     """The number of positions of each ply in legal play, counted by pairs of sets instead of positions.
 
-    For every set of cells it is known whether a player may hold it while the game goes on (no winning set is
-    in it), or may have ended the game with it (and its winning sets share a cell). For each set of one
-    player, the other's sets within its complement are counted by sums over subsets (the zeta transform).
+    Each set of cells is harmless, if it contains no winning set, or can have ended the game, if its winning
+    sets share a cell. For each set of one player, the harmless sets of the other player within its complement
+    are counted by sums over subsets (the zeta transform).
     """
     masks = np.arange(1 << n_cells)
     shared, owns = masks.copy(), np.zeros(len(masks), bool)

@@ -1,4 +1,4 @@
-"""Agents once more, as plainly as possible, to compare with, and one that plays a policy of naive.py."""
+"""Agents in a second, plain implementation, as a reference, and one that plays a policy of naive.py."""
 
 from fractions import Fraction
 from functools import cache
@@ -11,7 +11,7 @@ from ttt_env import Agent
 
 @cache
 def answers(game, chances):
-    """The answers given so far, by position."""
+    """The cached answers, by position."""
     return {}
 
 
@@ -39,7 +39,7 @@ def cells(mask):
 
 
 def lacking(sets, own, other, count):
-    """The empty cells of each set that lacks `count` cells and has none of the other player's."""
+    """The missing cells of each set that lacks `count` cells and has no stone of the other player."""
     return [s - own for s in map(set, sets) if len(s - own) == count and not s & other]
 
 
@@ -131,7 +131,7 @@ def negamax(game, depth):
 
 @cache
 def naive_sums(game):
-    """For each board the sums over all ends below it, as scored by (X, O)."""
+    """For each board the sum of the scores of (X, O) over all ends below it."""
     rules, found = naive.twin(game), {}
     for board in reversed(rules.boards()):
         after = [found[naive.play(board, cell)] for cell in rules.moves(board)]

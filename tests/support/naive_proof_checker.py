@@ -1,4 +1,4 @@
-"""The check of a proof once more, from docs/reference/formats.md alone, as plainly as possible.
+"""A second proof checker, written only from docs/reference/formats.md, as plainly as possible.
 
 Sets of cells are Python sets, positions are pairs of them, and every number is a Python integer or fraction.
 Nothing of `ttt_env` or of `scripts/check_proof.py` is used.
@@ -34,7 +34,7 @@ TABLE = {
 
 
 def proof_arrays(name, shape, masks, misere, start, value, automorphisms, tables):
-    """The arrays of a file that claims this value, with the tables of its seats; whether true or not."""
+    """The arrays of a file that claims this value, with the tables of its seats; the claim may be wrong."""
     return {
         "format": np.array("ttt_env proof 1"),
         "game": np.array(name),
@@ -61,7 +61,7 @@ def refuse_unless(holds, why):
 
 
 def arrays_of(path):
-    """Each array of the file, which is of its type and has its number of axes."""
+    """The arrays of the file, with checked types and numbers of axes."""
     with ZipFile(path) as zipped:
         members = zipped.namelist()
     refuse_unless(len(members) == len(set(members)), "twice")
@@ -93,7 +93,7 @@ def mask_of(cells):
 
 
 def rules_of_id(name):
-    """The shape, the winning sets and misère of an id; None if the name is none as this package writes it."""
+    """The shape, the winning sets and misère of an id; None if this package does not write such an id."""
     kind, _, rest = name.partition(":")
     items = rest.split(",") if rest else []
     misere = items[-1:] == ["misere=true"]
@@ -131,14 +131,14 @@ def rules_of_id(name):
 
 
 class NaiveChecker:
-    """A game, and the strategy of one seat: what it owns comes first in each position."""
+    """A game and the strategy of one seat, whose stones come first in each position."""
 
     def __init__(self, cells, winning_sets, misere, automorphisms, wins):
         self.cells, self.winning_sets, self.misere, self.wins = cells, winning_sets, misere, wins
         self.automorphisms = automorphisms
 
     def completing(self, stones, others):
-        """The free cells by which these stones get a whole set."""
+        """The free cells that complete a set for these stones."""
         lacking = [winning - stones for winning in self.winning_sets]
         return {cell for rest in lacking if len(rest) == 1 for cell in rest if cell not in others}
 
@@ -159,7 +159,7 @@ class NaiveChecker:
         return other == table_other if self.misere else other <= table_other
 
     def cannot_win_any_more(self, own, other):
-        """True if the other, who is to move, has too little left."""
+        """True if the other player, who is to move, can no longer complete a set."""
         if self.misere:
             return all(winning & other for winning in self.winning_sets)
         weights = {
@@ -194,7 +194,7 @@ class NaiveChecker:
         return False
 
     def reached_after(self, own, other, sequences):
-        """The positions, after replies of the other, that no more than the table can answer."""
+        """The positions, after replies of the other player, that only the table can answer."""
         free = self.cells - own - other
         loser = own if self.misere else other
         refuse_unless(not any(winning <= loser for winning in self.winning_sets), "a move loses")
@@ -220,7 +220,7 @@ class NaiveChecker:
 
 
 def check_table(checker, start, seat, seat_moves, has_added_stones, table):
-    """Refuse a table that is not a strategy from the start, two sets of cells, on."""
+    """Refuse a table that is not a strategy from the start, given as two sets of cells."""
     positions, moves = table["positions"], table["moves"].tolist()
     counts, rows = table["n_sequences"].tolist(), table["sequences"].tolist()
     refuse_unless(all(len(position) == 2 for position in positions), "two masks")
@@ -266,10 +266,9 @@ def check_table(checker, start, seat, seat_moves, has_added_stones, table):
 
 
 def naive_check(path):
-    """The value of the start for the player to move, and the start. Raises `RefusedError` if it is not a
-    proof.
+    """The value of the start for the player to move, and the start.
 
-    Other errors that Python or NumPy raise are refusals, too.
+    Raises `RefusedError` if the file is not a proof; other errors of Python or NumPy are refusals, too.
     """
     arrays = arrays_of(path)
     refuse_unless(str(arrays["format"]) in ("ttt_env proof 1", "ttt_env proof 2"), "format")

@@ -1,7 +1,7 @@
-"""The search of AlphaZero once more, as plainly as possible, to compare with.
+"""AlphaZero's search in a second, plain implementation, as a reference.
 
-Positions are those of the rules, nodes are objects, and the network is asked about one position at a time.
-The random numbers are those of the compiled search, so the trees have to be the same.
+Positions are those of the package, nodes are objects, and the network evaluates one position at a time. The
+random numbers equal those of the compiled search, so the trees must be equal.
 """
 
 from math import inf, log, sqrt
@@ -21,7 +21,7 @@ def generator(seed, position):
 
 
 def completing(position, theirs=False):
-    """The cells that complete a set of the player to move, or of the other one."""
+    """The cells that complete a set of the player to move, or of the other player."""
     stones = position.theirs if theirs else position.mine
     return [
         cell
@@ -31,7 +31,7 @@ def completing(position, theirs=False):
 
 
 def wins_by_threats(position):
-    """True if the player to move, who completes no set at once, wins by threats with one reply each."""
+    """True if the player to move, who cannot complete a set at once, wins by threats with one reply each."""
     block = completing(position, theirs=True)
     if len(block) > 1:
         return False
@@ -46,7 +46,7 @@ def wins_by_threats(position):
 
 
 class Node:
-    """`total` and `value` are for the player who has just moved to here; value is None while unknown."""
+    """`total` and `value` are for the player who has just moved here; value is None while unknown."""
 
     def __init__(self, cell, prior):
         self.cell, self.prior = cell, prior
@@ -71,7 +71,7 @@ class NaivePuct:
         self.noise = noise  # (share, by cell)
         self.threats = threats
         self.root = Node(None, 1.0)
-        self.moves = 0  # made on a position
+        self.moves = 0  # number of moves made on positions
 
     def run(self, simulations):
         for _ in range(simulations):
@@ -99,7 +99,7 @@ class NaivePuct:
             result = -result
 
     def follow(self, node, position, path):
-        """Make forced moves, and see who wins by threats, before the network is asked."""
+        """Make forced moves and look for wins by threats before the network is evaluated."""
         while node is not self.root and node.value is None:
             block = completing(position, theirs=True)
             if completing(position) or wins_by_threats(position):

@@ -1,7 +1,7 @@
-"""Monte Carlo tree search once more, as plainly as possible, to compare with.
+"""Monte Carlo tree search in a second, plain implementation, as a reference.
 
 A position is two sets of cells, of the player to move and of the other; nodes are objects. The random numbers
-are those of the compiled search, so the trees have to be the same.
+equal those of the compiled search, so the trees must be equal.
 """
 
 from math import inf, log, sqrt
@@ -35,7 +35,7 @@ def generator(seed, mine, theirs):
 
 
 class Node:
-    """`wins` and `value` are for the player who has just moved to here; value is None while unknown."""
+    """`wins` and `value` are for the player who has just moved here; value is None while unknown."""
 
     def __init__(self, cell, untried):
         self.cell, self.untried = cell, set(untried)
@@ -55,7 +55,7 @@ class NaiveSearch:
         return set(range(self.n_cells)) - mine - theirs
 
     def value_of_move(self, stones, cell, free):
-        """The mover's result once a move on `cell` gave it these stones; None while the game goes on."""
+        """The mover's result after a move on `cell` that gave it these stones; None if the game continues."""
         if any(cells <= stones for cells in self.sets[cell]):
             return -1 if self.misere else 1
         return None if free else 0
@@ -121,7 +121,7 @@ class NaiveSearch:
             if self.solve and node.value is not None:
                 result = node.value
             node.visits += 1
-            node.wins += self.draw * (1 - abs(result)) + max(result, 0)  # a network says what is between
+            node.wins += self.draw * (1 - abs(result)) + max(result, 0)  # network values lie in between
             result = -result
 
     def proved(self, node):

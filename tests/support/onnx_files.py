@@ -1,4 +1,4 @@
-"""ONNX files that this package has not written: networks of one layer, made operator by operator."""
+"""ONNX files from outside this package: networks of one layer, built operator by operator."""
 
 import numpy as np
 import onnx
@@ -22,7 +22,7 @@ def write_linear(
     metadata=None,
     n_inputs=1,
 ):
-    """Write a network whose scores are the observation, flattened, times `weights`."""
+    """Write a network whose scores are the flattened observation times `weights`."""
     weights = weights_of(game) if weights is None else weights
     shape = (2 * game.n_cells,) if shape is None else shape
     inputs = [helper.make_tensor_value_info(f"x{n}", dtype, [batch, *shape]) for n in range(n_inputs)]

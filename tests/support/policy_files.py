@@ -1,7 +1,7 @@
-"""Policy files once more, read and written as plainly as possible, to compare with.
+"""Policy files, read and written by a second, plain implementation, as a reference.
 
-`read` is written from docs/reference/formats.md alone, and uses nothing of `ttt_env`, of
-`scripts/check_policy.py` or of NumPy. A board is a string of `X`, `O` and `.`, one character a cell.
+`read` is written only from docs/reference/formats.md, and uses nothing of `ttt_env`, of
+`scripts/check_policy.py` or of NumPy. A board is a string of `X`, `O` and `.`, one character per cell.
 """
 
 import re
@@ -48,7 +48,7 @@ LETTERS = {"<i8": "q", "<u8": "Q", "<f8": "d", "|i1": "b", "|u1": "B", "|b1": "?
 
 
 class Found(NamedTuple):
-    """A seat's worst result, 1, 0 or −1, the number of its positions, and of the moves of a shortest game."""
+    """A seat's worst result (1, 0 or −1), the number of its positions, and the length of a shortest game."""
 
     worst: int
     n_positions: int
@@ -69,7 +69,7 @@ def refuse_unless(holds, why):
 
 
 def read(file):
-    """What the policy file of this path, or of these bytes, proves, by seat; `ValueError` if nothing."""
+    """The results that the policy file of this path, or of these bytes, proves by seat, or `ValueError`."""
     seats, rules, rows = table_in(file)
     return {seat: worst_case(rules, seat, rows) for seat in seats}
 
@@ -77,7 +77,7 @@ def read(file):
 def table_in(file):
     """The seats, the rules and the answers in a file, which need not be complete or legal.
 
-    For each board they are the cells that the agent may play; none if it names no free cell.
+    The answers are the cells that the agent may play on each board; none if it forfeits there.
     """
     try:
         with ZipFile(BytesIO(file) if isinstance(file, bytes) else file) as archive:
@@ -107,7 +107,7 @@ def table_in(file):
 
 @lru_cache(maxsize=4096)
 def parsed(data):
-    """The array in NumPy's format."""
+    """The array of bytes in NumPy's format."""
     header = HEADER.match(data)
     refuse_unless(header, "header of an array")
     order, letter, size = header[1].decode(), header[2].decode(), int(header[3])
@@ -140,7 +140,7 @@ def has_form(array, kind, shape):
 
 
 class NaiveRules:
-    """A game with supports. Raises `ValueError` for what is not a game, and for an id with other rules."""
+    """A game with supports. Raises `ValueError` for invalid games, and for an id with other rules."""
 
     def __init__(self, name, shape, set_masks, misere, supports):
         refuse_unless(1 <= len(shape) <= 6 and all(1 <= length <= 64 for length in shape), "shape")
@@ -181,7 +181,7 @@ class NaiveRules:
 
 
 def rows_of(rules, ply, positions, moves):
-    """The cells that the agent may play on each board of a ply; none if it names no free cell."""
+    """The cells that the agent may play on each board of a ply; none if it forfeits there."""
     refuse_unless(has_form(positions, "<u8", (ANY, 2)), "form of positions")
     pairs = [tuple(pair) for pair in positions.values]
     refuse_unless(pairs and pairs == sorted(set(pairs)), "order of positions")
@@ -214,12 +214,12 @@ def cells_with_a_chance(board, chances):
 
 
 def worst_case(rules, seat, rows):
-    """The worst result of a seat, found from board to board. The rows are those of both seats."""
+    """The worst result of a seat, computed board by board. The rows are those of both seats."""
     asked = set()
 
     @cache
     def worst_from(board):
-        """The worst result from a board on, and how many moves the shortest game with it has in all."""
+        """The worst result from a board on, and the total number of moves of the shortest game with it."""
         n_moves = len(board) - board.count(".")
         if (result := rules.result(board, seat)) is not None:
             return result, n_moves
@@ -240,7 +240,7 @@ def worst_case(rules, seat, rows):
 
 
 def write(file, game, agent, label, seats=SEATS):
-    """Write the policy file of an agent of `ttt_env`, which is asked in each position that it can reach."""
+    """Write the policy file of an agent of `ttt_env`, which is asked in each reachable position."""
     np.savez_compressed(file, **agent_arrays(game, agent, label, seats))
 
 
@@ -261,9 +261,9 @@ def agent_arrays(game, agent, label, seats=SEATS):
 
 
 def table_arrays(rules, answer, label, seats=SEATS):
-    """The arrays of the policy file of any answers, in a game of these rules, those of `NaiveRules`.
+    """The arrays of the policy file of any answers, in a game of these rules, as `NaiveRules` takes them.
 
-    `answer` takes a board, and returns the chance of each cell above 0, or a text: why it names no free cell.
+    `answer` takes a board and returns the positive chances by cell, or a text: the reason of a forfeit.
     """
     name, shape, set_masks, misere, supports = rules
     asked = {}
@@ -292,7 +292,7 @@ def table_arrays(rules, answer, label, seats=SEATS):
 
 
 def ask(rules, seat, answer, board, asked, seen):
-    """Add the seat's answers on this board and on those after it to `asked`."""
+    """Add the seat's answers on this board and on all later boards to `asked`."""
     if board in seen or rules.result(board, seat) is not None:
         return
     seen.add(board)
@@ -305,7 +305,7 @@ def ask(rules, seat, answer, board, asked, seen):
 
 
 def smallest(boards, replies):
-    """The answers on the boards of a ply, in the smallest form that holds all of them."""
+    """The answers on the boards of a ply, in the smallest form that can hold all of them."""
     replies = [{} if isinstance(reply, str) else reply for reply in replies]
     if all(len(reply) <= 1 for reply in replies):
         return np.array([next(iter(reply), 255) for reply in replies], np.uint8)

@@ -7,5 +7,5 @@ from tests.support.documents import ROOT
 
 CHECKER = ROOT / "scripts" / "check_proof.py"
 check = runpy.run_path(str(CHECKER))["check"]
-# The script looks for an id among thousands of games, and each file of the tests has one of a few ids.
+# The script searches thousands of games for an id; the files of the tests have only a few ids.
 check.__globals__["rules_of"] = cache(check.__globals__["rules_of"])

@@ -1,4 +1,4 @@
-"""Games whose winning sets are any cells, for code in which nothing about lines may be built in."""
+"""Games with arbitrary winning sets, for code that must not depend on lines."""
 
 import numpy as np
 

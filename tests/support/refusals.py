@@ -1,4 +1,4 @@
-"""Many values that one function has to refuse."""
+"""Check that one function refuses many values."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -10,22 +10,22 @@ import pytest
 def all_raise(
     error: type[BaseException], text: str, act: Callable[[Any], object], values: Iterable[Any]
 ) -> None:
-    """Fail with the values, if there are any, for which the act does not raise this error.
+    """Fail with the values, if any, for which `act` does not raise this error.
 
-    The error's text is searched for `text`, a regular expression, in which `{}` stands for the value, as
-    `repr` writes it.
+    `text` is a regular expression that must match the error's text; `{}` in it stands for the `repr` of the
+    value.
     """
-    taken = []
+    accepted = []
     for value in values:
         try:
             act(value)
-        except error as told:
+        except error as caught:
             expected = text.replace("{}", re.escape(repr(value)))
-            assert re.search(expected, str(told)), f"for {value!r} the error is {told!r}"
+            assert re.search(expected, str(caught)), f"for {value!r} the error is {caught!r}"
         except BaseException as other:
             other.add_note(f"for {value!r}")
             raise
         else:
-            taken.append(value)
-    if taken:
-        pytest.fail(f"these are not errors: {taken}")
+            accepted.append(value)
+    if accepted:
+        pytest.fail(f"these are not errors: {accepted}")

@@ -1,4 +1,4 @@
-"""Opponents of conversations and their replies; another process imports no more than this for them."""
+"""Opponents of conversations and their replies; another process imports only this module for them."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from ttt_env.text import TextEnv
 
 
 class Drawing(Agent):
-    """An agent of others, which draws from its `rng` as it likes."""
+    """A custom agent that draws from its `rng` in its own way."""
 
     def choose(self, position: Position, rng: np.random.Generator) -> int:
         return int(rng.permutation(position.legal_cells)[rng.integers(1)])
@@ -28,11 +28,11 @@ OPPONENTS: dict[str, dict[str, Any]] = {
     "own": {"opponent": Drawing(ttt_env.get_game("tictactoe-v0"))},
     "list": {"opponent": ["random", "minimax", lowest], "opponent_weights": [3, 2, 1]},
 }
-Prefix = tuple[int, tuple[int, ...]]  # a seed, and which of the free cells each own move takes
+Prefix = tuple[int, tuple[int, ...]]  # a seed, and the index of the free cell of each own move
 
 
 def replies_of(kind: str, prefixes: list[Prefix]) -> list[str]:
-    """The board after each prefix of own moves, under its seed."""
+    """The board after each prefix of own moves, with its seed."""
     env = TextEnv(**OPPONENTS[kind], illegal="raise")
     boards = []
     for seed, choices in prefixes:

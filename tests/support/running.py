@@ -1,4 +1,4 @@
-"""Programs in this process, a second or two faster than in one of their own."""
+"""Run programs in this process, a second or two faster than in a process of their own."""
 
 import io
 import os
@@ -14,7 +14,7 @@ from ttt_env.app.cli import main
 
 
 class Run(NamedTuple):
-    """The exit status of a program, and what it wrote, with bytes that are not text as `surrogateescape`s."""
+    """The exit status and the output of a program; bytes that are not text become surrogates."""
 
     returncode: int
     stdout: str
@@ -28,15 +28,15 @@ def ttt(
     program: str = "ttt",
     encoding: str = "utf-8",
 ) -> Run:
-    """Run the command `ttt`, started by this name, in a folder, with these answers to what it asks.
+    """Run the command `ttt`, started by this name, in a folder, with these answers to its prompts.
 
-    Without answers, None, standard input is closed. The encoding is that of standard output.
+    If the answers are None, standard input is closed. The encoding is that of standard output.
     """
     return _run(main, [program, *map(str, arguments)], cwd, answers, encoding)
 
 
 def script(path: Path, *arguments: str, cwd: Any = None) -> Run:
-    """Run a script in a folder. Its own modules are found beside it, as Python does."""
+    """Run a script in a folder. It finds its own modules beside it, as usual in Python."""
     with patch.object(sys, "path", [str(path.parent), *sys.path]):
         return _run(lambda: runpy.run_path(str(path), run_name="__main__"), [str(path), *arguments], cwd)
 

@@ -1,8 +1,8 @@
-"""Stand-ins for language models and for bots in other languages: they answer in words, on 3×3 boards.
+"""Stand-ins for language models and for bots in other languages, which answer in words on 3×3 boards.
 
-`MODELS` has them as functions `prompt -> reply`. As a program, `python scripted_models.py NAME [FILE]`
-answers the questions of its standard input, a line each, and writes each position into the file, if given.
-Nothing of the package is used here: the program starts at once, and works out by itself what it knows.
+`MODELS` holds them as functions `prompt -> reply`. As a program, `python scripted_models.py NAME [FILE]`
+answers the questions on its standard input, one per line, and writes each position into the file, if given.
+Nothing of the package is used: the program starts fast and computes its own solution.
 """
 
 import json
@@ -19,7 +19,7 @@ _LINE = re.compile(r"[XO.]{3}/[XO.]{3}/[XO.]{3}")
 
 
 def board_in(text: str) -> str:
-    """The last board in a text, as nine letters X, O and `.`; drawn as a grid, or in one line."""
+    """The last board in a text, as nine letters X, O and `.`; drawn as a grid or in one line."""
     rows = _ROW.findall(text)[-3:]
     if rows:
         return re.sub(r"\d", ".", re.sub(r"[ |]", "", "".join(rows)))
@@ -44,7 +44,7 @@ def is_won(board: str) -> bool:
 
 @cache
 def score(board: str) -> int:
-    """The mover's score under best play: 0 a draw; the sooner a win, or the later a loss, the more."""
+    """The mover's score under best play: 0 for a draw; wins score higher if sooner, losses if later."""
     if is_won(board):
         return -1 - board.count(".")
     return max((-score(played(board, cell)) for cell in free(board)), default=0)
@@ -68,14 +68,14 @@ def winning(board: str, mark: str) -> list[int]:
 
 
 def greedy(board: str) -> int:
-    """Wins if it can, else blocks, else takes the lowest cell."""
+    """Win if possible, else block, else take the lowest cell."""
     own = mover(board)
     return [*winning(board, own), *winning(board, "XO".replace(own, "")), *free(board)][0]
 
 
 @cache
 def memorised() -> dict[str, int]:
-    """A best cell of each board that comes up against a minimax that takes its lowest best cell."""
+    """A best cell of each board that occurs against a minimax that plays its lowest best cell."""
     answers: dict[str, int] = {}
     boards = ["." * 9, played("." * 9, best("." * 9)[0])]
     while boards:

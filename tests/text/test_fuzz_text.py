@@ -1,4 +1,4 @@
-"""Any text gives a value or an error of this package, and written text can be read back."""
+"""Any text gives a value or an error of this package, and written text can be parsed again."""
 
 import tracemalloc
 from collections.abc import Callable
@@ -32,14 +32,14 @@ anything = _anything.map(lambda value: value)  # one branch of `one_of`, not sev
 
 
 def words(*vocabularies: list[str]) -> st.SearchStrategy[str]:
-    """Texts put together from these words and from any letters, surrogates among them."""
+    """Texts composed of these words and of any characters, surrogates among them."""
     pieces = st.sampled_from([word for vocabulary in vocabularies for word in vocabulary])
     letters = st.text(st.characters(codec=None), max_size=3)
     return st.lists(st.one_of(pieces, pieces, pieces, letters), max_size=14).map("".join)
 
 
 def mutated(text: str) -> st.SearchStrategy[str]:
-    """A text in which a few places are other letters or missing."""
+    """A text in which a few characters are replaced or missing."""
     change = st.tuples(st.integers(0, len(text)), st.sampled_from([*SIGNS, "X", "O", "4", "", "99999"]))
 
     def changed(changes: list[tuple[int, str]]) -> str:
@@ -52,7 +52,7 @@ def mutated(text: str) -> st.SearchStrategy[str]:
 
 
 def record_of(game: Game | str, order: list[int]) -> GameRecord:
-    """A game in which of the cells of this order the legal ones are played."""
+    """A game that plays the cells of this order that are legal."""
     position, cells = get_game(game).start, []
     for cell in order:
         if position.legal_mask >> cell & 1:
@@ -89,8 +89,8 @@ agent_texts = st.one_of(
 )
 
 
-def in_bounds(use: Callable[[], object]) -> object:
-    """The result, or None with an error of this package; in both cases little memory was taken."""
+def with_bounded_memory(use: Callable[[], object]) -> object:
+    """The result, or None if this package raised an error; neither may take much memory."""
     tracemalloc.start()
     try:
         return use()
@@ -103,9 +103,9 @@ def in_bounds(use: Callable[[], object]) -> object:
         assert peak < 200 * MEBIBYTES
 
 
-def position_text(text_and_game: tuple[object, Game]) -> None:
+def check_position_text(text_and_game: tuple[object, Game]) -> None:
     text, game = text_and_game
-    position = in_bounds(lambda: Position.parse(text, game))
+    position = with_bounded_memory(lambda: Position.parse(text, game))
     if position is not None:
         assert Position.parse(str(position), game) == position
         assert [each for each in str(position) if each in "XO"] == [
@@ -113,34 +113,34 @@ def position_text(text_and_game: tuple[object, Game]) -> None:
         ]
 
 
-def record_text(text: object, game: Game | str | None) -> None:
-    record = in_bounds(lambda: GameRecord.parse(text, game))
+def check_record_text(text: object, game: Game | str | None) -> None:
+    record = with_bounded_memory(lambda: GameRecord.parse(text, game))
     if record is not None:
         assert GameRecord.parse(str(record), record.game) == record
 
 
-def game_text(text: object) -> None:
-    game = in_bounds(lambda: get_game(text))
+def check_game_text(text: object) -> None:
+    game = with_bounded_memory(lambda: get_game(text))
     if game is not None:
         assert get_game(game.name) == game
         assert game.n_cells <= BOARD_CELLS and len(game.winning_sets) <= BOARD_SETS
 
 
-def agent_text(text: object) -> None:
-    agent = in_bounds(lambda: make_agent(text))
+def check_agent_text(text: object) -> None:
+    agent = with_bounded_memory(lambda: make_agent(text))
     if agent is not None:
         position = get_game("tictactoe-v0").start
         assert agent.policy(position).sum() == pytest.approx(1)
 
 
-def spec_text(text: str) -> None:
-    spec = in_bounds(lambda: split_spec(text))
+def check_spec_text(text: str) -> None:
+    spec = with_bounded_memory(lambda: split_spec(text))
     if spec is not None and spec.name.isidentifier():
         assert split_spec(str(spec)) == spec
 
 
-def own_game(name: object, shape: object, sets: object, misere: object) -> None:
-    game = in_bounds(lambda: Game(name, shape, sets, misere))
+def check_own_game(name: object, shape: object, sets: object, misere: object) -> None:
+    game = with_bounded_memory(lambda: Game(name, shape, sets, misere))
     if game is not None:
         record = GameRecord(game, game.start.legal_cells[:1])
         assert GameRecord.parse(str(record), game) == record
@@ -158,18 +158,18 @@ own_games = (
     mostly(st.lists(st.lists(few, min_size=1), min_size=1), st.lists(st.lists(st.integers())), anything),
     mostly(st.booleans(), anything),
 )
-DOORS = {
-    "position": (position_text, (position_texts,)),
-    "record": (record_text, (record_texts | anything, st.none() | games)),
-    "game": (game_text, (game_texts | anything,)),
-    "agent": (agent_text, (agent_texts | anything,)),
-    "spec": (spec_text, (agent_texts | game_texts,)),
-    "own game": (own_game, own_games),
+PARSERS = {
+    "position": (check_position_text, (position_texts,)),
+    "record": (check_record_text, (record_texts | anything, st.none() | games)),
+    "game": (check_game_text, (game_texts | anything,)),
+    "agent": (check_agent_text, (agent_texts | anything,)),
+    "spec": (check_spec_text, (agent_texts | game_texts,)),
+    "own game": (check_own_game, own_games),
 }
 
 
 @pytest.mark.parametrize("examples", [50, slow(5_000)])
-@pytest.mark.parametrize("door", DOORS)
-def test_a_value_or_a_named_error(door, examples):
-    use, inputs = DOORS[door]
+@pytest.mark.parametrize("parser", PARSERS)
+def test_text_gives_value_or_package_error(parser, examples):
+    use, inputs = PARSERS[parser]
     settings(max_examples=examples)(given(*inputs)(use))()

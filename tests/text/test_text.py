@@ -48,14 +48,14 @@ HOSTILE = [
 SOME_BOARDS = [board for board in open_boards() if board.ply < 5]
 
 
-def started(**settings: Any) -> TextEnv:
+def new_env(**settings: Any) -> TextEnv:
     env = TextEnv(**{"opponent": lowest, "play_as": "X", "seed": 0, **settings})
     env.reset()
     return env
 
 
 class TestTexts:
-    def test_the_prompt_has_all_that_is_needed(self) -> None:
+    def test_prompt_is_complete(self) -> None:
         prompt = TextEnv(opponent=lowest, play_as="O").reset(seed=0)
         assert rules_text(ttt_env.get_game("tictactoe-v0")) in prompt
         assert "You are O. X has played 0." in prompt
@@ -63,15 +63,15 @@ class TestTexts:
         assert "Free cells: 1 2 3 4 5 6 7 8." in prompt and "in the form [1]" in prompt
 
     @pytest.mark.parametrize("style", ["grid", "coordinates", "line"])
-    def test_the_prompt_of_a_position_is_that_of_an_episode_that_starts_there(self, style: Any) -> None:
+    def test_prompt_of_position_equals_prompt_of_episode(self, style: Any) -> None:
         env = TextEnv(opponent=lowest, board=style, answer="<{cell}>")
         for position in SOME_BOARDS:
             prompt = env.reset(position=position, play_as=position.to_move)
             assert prompt == prompt_text(position, style, "<{cell}>")
         assert not any(line.endswith(" ") for line in prompt.split("\n"))
 
-    def test_what_happens_is_told(self) -> None:
-        env = started()
+    def test_reply_text_reports_moves_and_result(self) -> None:
+        env = new_env()
         assert env.move(4).startswith(
             "You have played 4. O has played 0.\n\n O | 1 | 2\n---+---+---\n 3 | X | 5\n"
         )
@@ -95,17 +95,17 @@ class TestTexts:
         ],
         ids=str,
     )
-    def test_rules_are_worded_from_the_data(self, game: Game | str, words: str) -> None:
+    def test_rules_follow_from_game_data(self, game: Game | str, words: str) -> None:
         assert words in rules_text(ttt_env.get_game(game)).replace("\n", " ")
 
     @pytest.mark.parametrize("style", ["grid", "coordinates", "line"])
-    def test_boards_tell_all_stones(self, style: Any) -> None:
+    def test_board_text_shows_all_stones(self, style: Any) -> None:
         assert len({board_text(position, style) for position in SOME_BOARDS}) == len(SOME_BOARDS)
         assert board_text(Position.parse("X../.O./..."), style) in TextEnv(
             board=style, opponent=lowest
         ).reset(position="X../.O./...", play_as="X")
 
-    def test_of_larger_boards(self) -> None:
+    def test_board_text_of_larger_boards(self) -> None:
         position = ttt_env.get_game("qubic-v0").start.play(21)
         assert "Layer 1:" in board_text(position) and "X: 21 (2b2)." in board_text(position, "coordinates")
 
@@ -121,7 +121,7 @@ def _note(event: str, _: object) -> None:
 
 @pytest.fixture(scope="module")
 def forbidden() -> list[str]:
-    """The events in which this process ran or opened something, as a reply must never make it do."""
+    """The events in which this process ran or opened something, which no reply may cause."""
     sys.addaudithook(_note)
     exec("pass")
     assert _EVENTS
@@ -151,10 +151,11 @@ class TestAnswers:
     }
 
     @pytest.mark.parametrize(
-        ("reply", "due"), [(reply, due) for due, replies in REPLIES.items() for reply in replies]
+        ("reply", "expected"),
+        [(reply, expected) for expected, replies in REPLIES.items() for reply in replies],
     )
-    def test_reading(self, reply: str, due: tuple[int | None, str]) -> None:
-        assert AnswerFormat().read(reply, ttt_env.get_game("tictactoe-v0").start) == due
+    def test_replies_are_parsed(self, reply: str, expected: tuple[int | None, str]) -> None:
+        assert AnswerFormat().read(reply, ttt_env.get_game("tictactoe-v0").start) == expected
 
     @pytest.mark.parametrize(
         ("template", "good", "bad"),
@@ -180,12 +181,12 @@ class TestAnswers:
             ("{row} {column}", "2\n1", "21"),
         ],
     )
-    def test_forms(self, template: str, good: str, bad: str) -> None:
+    def test_answer_formats(self, template: str, good: str, bad: str) -> None:
         form, game = AnswerFormat(template), ttt_env.get_game("tictactoe-v0")
         assert form.read(good, game.start).cell == form.read(form.text_of(3, game), game.start).cell == 3
         assert form.read(bad, game.start) == (None, "unreadable")
 
-    def test_bad_forms(self) -> None:
+    def test_bad_answer_formats_are_refused(self) -> None:
         templates = ["", "[]", "{cell}{cell}", 4, None, "<think>{cell}</think>"]
         templates += ["{row}", "{row}{column}", "{cell} {name}", "{row} {row} {column}"]
         all_raise(ttt_env.errors.ParameterError, "answer=", lambda it: TextEnv(answer=it), templates)
@@ -200,36 +201,36 @@ class TestAnswers:
             ("b2", "unreadable"),
         ],
     )
-    def test_rows_and_columns_that_name_no_cell(self, reply: str, outcome: str) -> None:
+    def test_rows_and_columns_outside_board(self, reply: str, outcome: str) -> None:
         assert AnswerFormat("row {row}, column {column}").read(reply, TICTACTOE.start) == (None, outcome)
 
     @pytest.mark.parametrize("name", ["d1", "a4", "a0", "1a1"])
-    def test_names_that_no_cell_has(self, name: str) -> None:
+    def test_names_outside_board(self, name: str) -> None:
         assert AnswerFormat("{name}").read(name, TICTACTOE.start) == (None, "no cell")
 
     @pytest.mark.parametrize("game", ["mnk-v0:m=5,n=4,k=4", "qubic-v0"])
-    def test_every_cell_has_an_answer_of_its_own(self, game: str) -> None:
+    def test_every_cell_has_its_own_answer(self, game: str) -> None:
         board = ttt_env.get_game(game)
         for form in (AnswerFormat("[{name}]"), AnswerFormat("{name}"), AnswerFormat()):
             answers = [form.text_of(cell, board) for cell in range(board.n_cells)]
             assert [form.read(answer, board.start).cell for answer in answers] == list(range(board.n_cells))
 
-    def test_rows_and_columns_are_not_enough_on_a_board_of_layers(self) -> None:
+    def test_rows_and_columns_do_not_suffice_with_layers(self) -> None:
         with pytest.raises(ttt_env.errors.ParameterError, match=r"qubic-v0 has layers; write \{name\}"):
             TextEnv("qubic-v0", answer="{row}, {column}").reset()
 
     @pytest.mark.parametrize(
-        ("answer", "told"),
+        ("answer", "expected"),
         [
             ("[{cell}]", "Free cells: 1 2 3 5 6 7 8. Answer with the number of a free cell in the form [1]."),
             ("[{name}]", "Free cells by name: b1 c1 a2 c2 a3 b3 c3. Answer with the name "),
             ("row {row}, column {column}", "Free cells by row and column: 1,2 1,3 2,1 2,3 3,1 3,2 3,3. "),
         ],
     )
-    def test_the_prompt_asks_for_what_is_read(self, answer: str, told: str) -> None:
-        env = started(answer=answer, illegal="retry")
+    def test_prompt_asks_for_parsed_format(self, answer: str, expected: str) -> None:
+        env = new_env(answer=answer, illegal="retry")
         prompt = env.reset(position="X../.O./...", play_as="X")
-        assert told in prompt and f"in the form {env.answer.text_of(1, env.game)}." in prompt
+        assert expected in prompt and f"in the form {env.answer.text_of(1, env.game)}." in prompt
         assert f"names no cell in the form {env.answer.text_of(0, env.game)}." in env.reply("Hm.")
         assert env.reply(env.answer.text_of(8, env.game)).startswith("You have played 8.")
 
@@ -241,10 +242,10 @@ class TestAnswers:
             *(slow(each, 2_500) for each in ("[{cell}]", "{cell}", "<move>{cell}</move>", r"\boxed{{cell}}")),
         ],
     )
-    def test_hostile_replies_have_a_named_outcome(
+    def test_hostile_replies_have_named_outcome(
         self, template: str, n_replies: int, forbidden: list[str]
     ) -> None:
-        """None raises, none is run, and those of a megabyte are read in a time that grows as their length."""
+        """No reply raises or is executed, and a reply of a megabyte takes linear time."""
         rng = random.Random(0)
         form = AnswerFormat(template)
         far = form.text_of(15, ttt_env.get_game("square-v0"))  # beyond the board in every form
@@ -253,8 +254,8 @@ class TestAnswers:
             piece * (1_000_000 // len(piece)) for piece in (" ", "\n", "1", "[", "\0", "日", pieces[-4])
         ]
         replies = ["".join(rng.choices(pieces, k=rng.randrange(12))) for _ in range(n_replies)]
-        env = started(illegal="lose", answer=template)
-        env.reply("")  # what is made at the first reply
+        env = new_env(illegal="lose", answer=template)
+        env.reply("")  # creates what the first reply creates
         forbidden.clear()
         outcomes = set()
         for reply in ["", *megabytes, *replies]:
@@ -267,14 +268,14 @@ class TestAnswers:
         assert forbidden == []
 
     @given(st.text(st.characters(codec=None)), st.text(st.characters(codec=None)), st.integers(0, 8))
-    def test_a_reply_is_its_answer_whatever_stands_around(self, before: str, after: str, cell: int) -> None:
+    def test_answer_is_found_in_any_surrounding_text(self, before: str, after: str, cell: int) -> None:
         form, game = AnswerFormat("<<{cell}>>"), ttt_env.get_game("tictactoe-v0")
-        has_marks = _marks(form.reasoning).search(before + after)  # which hide what is between them
+        has_marks = _marks(form.reasoning).search(before + after)  # which hide the text between them
         if form.read(before + after, game.start).outcome == "unreadable" and not has_marks:
             assert form.read(before + form.text_of(cell, game) + after, game.start) == (cell, "played")
 
-    def test_what_is_no_text(self) -> None:
-        env = started()
+    def test_reply_that_is_not_text_is_refused(self) -> None:
+        env = new_env()
         for reply in (None, b"[4]", 4, ["[4]"]):
             with pytest.raises(ttt_env.errors.ParameterError, match="a reply is a str"):
                 env.reply(reply)  # type: ignore[arg-type]
@@ -282,8 +283,8 @@ class TestAnswers:
 
 
 class TestIllegal:
-    def test_lose(self) -> None:
-        env = started()
+    def test_illegal_move_loses(self) -> None:
+        env = new_env()
         env.move(4)
         text = env.move(0)
         assert "this cell is taken" in text and env.done and env.reward == -1.0
@@ -291,17 +292,17 @@ class TestIllegal:
         with pytest.raises(ttt_env.errors.EpisodeOrderError):
             env.move(1)
 
-    def test_raise_changes_nothing(self) -> None:
-        env = started(illegal="raise")
+    def test_illegal_reply_raises_and_changes_nothing(self) -> None:
+        env = new_env(illegal="raise")
         env.move(4)
         before = env.info
-        for answer, wrong in ((env.move, 0), (env.move, 9), (env.reply, "no idea"), (env.move, "4")):
+        for answer, bad_value in ((env.move, 0), (env.move, 9), (env.reply, "no idea"), (env.move, "4")):
             with pytest.raises(ttt_env.IllegalMoveError):
-                answer(wrong)  # type: ignore[operator]
+                answer(bad_value)  # type: ignore[operator]
         assert env.info == before and not env.done
 
-    def test_retry(self) -> None:
-        env = started(illegal="retry", retries=2)
+    def test_illegal_move_may_be_retried(self) -> None:
+        env = new_env(illegal="retry", retries=2)
         env.move(4)
         for reply, outcome in (("?", "unreadable"), ("[0]", "taken")):
             text = env.reply(reply)
@@ -314,8 +315,8 @@ class TestIllegal:
         assert env.done and env.reward == -1.0
 
     @pytest.mark.parametrize("illegal", ["lose", "raise", "retry"])
-    def test_giving_up_loses_whatever_illegal_says(self, illegal: Any) -> None:
-        env = started(illegal=illegal, reward="shaped")
+    def test_giving_up_loses_with_every_illegal_setting(self, illegal: Any) -> None:
+        env = new_env(illegal=illegal, reward="shaped")
         env.move(4)
         value = ttt_env.solve(env.game).value_of(env.position)
         assert "you have lost" in env.give_up()
@@ -327,8 +328,8 @@ class TestIllegal:
 
 class TestRewards:
     @pytest.mark.slow
-    def test_are_the_solvers_on_every_position_and_move(self) -> None:
-        """For both seats: the result of the game by its rules, and minus the value lost by the solution."""
+    def test_rewards_equal_solver_values(self) -> None:
+        """For both seats: the result of the game by its rules, and minus the value lost by the solver."""
         game = ttt_env.get_game("tictactoe-v0")
         value_of = cache(ttt_env.solve(game).value_of)
         kinds: dict[Any, tuple[float, float]] = {"result": (1, 0), "regret": (0, 1), "shaped": (2, 0.5)}
@@ -348,25 +349,25 @@ class TestRewards:
             count += 1
         assert count == reference.TO_BE_PLAYED
 
-    def test_shaped_and_own(self) -> None:
-        shaped = started(reward="shaped", reward_weights=(10, 0.5))
-        own = started(reward=lambda env: float(env.position.ply))
+    def test_shaped_and_custom_rewards(self) -> None:
+        shaped = new_env(reward="shaped", reward_weights=(10, 0.5))
+        own = new_env(reward=lambda env: float(env.position.ply))
         for env in (shaped, own):
             env.move(1)  # a draw still
             env.move(8)  # gives it away to 0 2 …
         assert shaped.reward == -0.5 * (shaped.info["regret"][-1] or 0) + 10 * shaped.result
         assert own.reward == own.position.ply and own.total_reward == 2 + 4
 
-    def test_bad_ones(self) -> None:
+    def test_bad_rewards_are_refused(self) -> None:
         bad = [{"reward": "win"}, {"reward_weights": (1,)}, {"reward_weights": (1, np.inf)}]
         all_raise(ttt_env.errors.ParameterError, "", lambda settings: TextEnv(**settings), bad)
 
-    def test_values_that_are_not_known(self) -> None:
-        env = started(game="mnk-v0:m=8,n=8,k=5", nodes=0, reward="regret")
+    def test_unknown_values_are_none(self) -> None:
+        env = new_env(game="mnk-v0:m=8,n=8,k=5", nodes=0, reward="regret")
         env.move(40)
         assert env.info["values"] == [(None, None)] and env.info["regret"] == [None] and env.reward == 0.0
 
-    def test_are_those_of_the_gymnasium_env(self) -> None:
+    def test_rewards_equal_gymnasium_env(self) -> None:
         """The same seed gives the same games, openings and rewards with `replies="by_stream"`."""
         text = TextEnv(opponent=["random", "minimax"], play_as="random", replies="by_stream")
         env = ttt_env.make("tictactoe-v0", opponent=["random", "minimax"], play_as="random")
@@ -384,7 +385,7 @@ class TestRewards:
             assert {"X": 0, "O": 1, None: -1}[text.info["winner"]] == info["winner"]
 
 
-ELSEWHERE = """
+OTHER_PROCESS = """
 import json, sys
 from tests.support.replies import replies_of
 kinds, prefixes = json.load(sys.stdin)
@@ -399,40 +400,40 @@ class TestReplies:
         ids=["fast", "all"],
     )
     @pytest.mark.slow
-    def test_by_position_the_same_prefix_meets_the_same_reply(self, kinds: Any, n_prefixes: int) -> None:
-        """In any order, and in another process, with a hash seed of its own."""
+    def test_same_prefix_gets_same_reply_by_position(self, kinds: Any, n_prefixes: int) -> None:
+        """In any order, and in another process with another hash seed."""
         rng = random.Random(0)
         prefixes: list[Prefix] = [
             (rng.randrange(20), tuple(rng.choices(range(9), k=rng.randrange(5)))) for _ in range(n_prefixes)
         ]
         order = rng.sample(range(n_prefixes), n_prefixes)
-        asked, command = (
+        sent, command = (
             json.dumps([[*kinds], [prefixes[at] for at in order]]),
-            [sys.executable, "-c", ELSEWHERE],
+            [sys.executable, "-c", OTHER_PROCESS],
         )
-        told = json.loads(subprocess.check_output(command, input=asked, cwd=ROOT, text=True))
+        received = json.loads(subprocess.check_output(command, input=sent, cwd=ROOT, text=True))
         for kind in kinds:
             boards = replies_of(kind, prefixes)
-            assert told[kind] == [boards[at] for at in order], kind
+            assert received[kind] == [boards[at] for at in order], kind
             board_of: dict[Prefix, str] = {}
             assert all(
                 board_of.setdefault(*pair) == pair[1] for pair in zip(prefixes, boards, strict=True)
             ), kind
-            assert len(board_of) < n_prefixes  # some have come twice
+            assert len(board_of) < n_prefixes  # some occur twice
 
     @pytest.mark.parametrize("kind", ["random", "softmax", "own", "list"])
-    def test_by_position_replies_differ_between_seeds(self, kind: str) -> None:
+    def test_replies_by_position_differ_between_seeds(self, kind: str) -> None:
         assert len(set(replies_of(kind, [(seed, (4, 0)) for seed in range(30)]))) > 5
 
     @pytest.mark.parametrize("opponent", ["mcts:10", "epsilon:mcts:10", "mixture:random+mcts:10"])
-    def test_searches_without_a_seed_play(self, opponent: str) -> None:
-        env = started(opponent=opponent)
+    def test_unseeded_searches_play(self, opponent: str) -> None:
+        env = new_env(opponent=opponent)
         while not env.done:
             env.move(env.position.legal_cells[0])
         assert env.info["winner"] in ("X", "O", None) and env.position.is_over
 
-    def test_replies_follow_the_policy(self) -> None:
-        """Over seeds, each reply to a board comes as often as the opponent's policy says."""
+    def test_replies_follow_policy(self) -> None:
+        """Over many seeds, each reply occurs as often as the opponent's policy says."""
         env = TextEnv(opponent="random", play_as="X")
         counts = np.zeros(9)
         for seed in range(1600):
@@ -441,29 +442,29 @@ class TestReplies:
             counts[np.flatnonzero(env.position.board.ravel() == -1)] += 1
         assert counts[4] == 0 and (abs(counts[[0, 1, 2, 3, 5, 6, 7, 8]] - 200) < 5 * np.sqrt(200)).all()
 
-    def test_opponents_of_a_list_come_by_their_weights(self) -> None:
+    def test_opponents_are_drawn_by_weight(self) -> None:
         env = TextEnv(opponent=["minimax", lowest], opponent_weights=[1, 3], play_as="X")
         always = {seed for seed in range(1600) if env.reset(seed=seed) and env.move(4) and env.position[0]}
-        # Minimax answers the centre by one of the four corners: 0 comes in 1/4 · 1/4 + 3/4 of all games.
+        # Minimax answers the centre with one of the four corners: 0 occurs in 1/4 · 1/4 + 3/4 of all games.
         assert abs(len(always) - 1300) < 5 * np.sqrt(1600 * 13 / 16 * 3 / 16)
 
     @pytest.mark.parametrize("replies", ["by_position", "by_stream"])
     @duplicated
-    def test_copies_play_on_equally(self, duplicate: Any, replies: Any) -> None:
-        env = started(opponent="random", replies=replies)
+    def test_copy_continues_equally(self, duplicate: Any, replies: Any) -> None:
+        env = new_env(opponent="random", replies=replies)
         env.move(4)
         twin = duplicate(env)
         cell = env.position.legal_cells[0]
         assert env.move(cell) == twin.move(cell) and env.info == twin.info
 
-    def test_one_that_names_no_free_cell_loses(self) -> None:
+    def test_opponent_without_legal_reply_loses(self) -> None:
         silent = PromptAgent("tictactoe-v0", lambda prompt: "Hm.")
-        env = started(opponent=silent, reward="shaped")
+        env = new_env(opponent=silent, reward="shaped")
         text = env.move(4)
         assert text.startswith("You have played 4. O has named no free cell.") and "you have won" in text
         assert (env.done, env.reward, env.info["winner"]) == (True, 1.0, "X")
 
-    def test_the_opponent_of_one_game_is_gone_in_the_next(self) -> None:
+    def test_opponent_of_one_game_is_forgotten_in_next(self) -> None:
         env = TextEnv(opponent="minimax", play_as="X")
         boards = []
         for opponent in (lowest, None, lowest):
@@ -473,7 +474,7 @@ class TestReplies:
         assert boards == ["O../.../..X", ".../.O./..X", "O../.../..X"]
 
     @pytest.mark.parametrize("replies", ["by_position", "by_stream"])
-    def test_resets_without_a_seed_meet_other_replies(self, replies: Any) -> None:
+    def test_unseeded_resets_get_other_replies(self, replies: Any) -> None:
         env = TextEnv(opponent="random", play_as="X", replies=replies, seed=0)
         boards = set()
         for _ in range(20):
@@ -486,46 +487,46 @@ class TestReplies:
 class TestTwoPlayers:
     @pytest.mark.parametrize("illegal", ["lose", "retry"])
     @pytest.mark.slow
-    def test_both_conversations_are_those_of_a_text_env(self, illegal: Any) -> None:
-        """The same texts and rewards as against an agent that says in each position what was said there."""
+    def test_both_conversations_equal_text_env(self, illegal: Any) -> None:
+        """The same texts and rewards as against an agent that gives the same reply in each position."""
         game, rng, ends = ttt_env.get_game("tictactoe-v0"), random.Random(0), set()
         settings: dict[str, Any] = {"illegal": illegal, "retries": 1, "reward": "shaped"}
         env = TwoPlayerTextEnv(game, **settings)
         for number in range(100):
             start = game.start if number % 2 else random_position(game, rng.randrange(10**6))
-            told: dict[str, list[str]] = {"X": [], "O": []}
-            said: dict[str, list[str]] = {"X": [], "O": []}
-            said_to: dict[str, str] = {}
+            messages: dict[str, list[str]] = {"X": [], "O": []}
+            given: dict[str, list[str]] = {"X": [], "O": []}
+            reply_to: dict[str, str] = {}
             message = env.reset(position=start)
             while not env.done:
                 seat, prompt = env.seat, prompt_text(env.position)
-                said_to[prompt] = rng.choice(
+                reply_to[prompt] = rng.choice(
                     [*(f"[{cell}]" for cell in env.position.legal_cells), "Hm.", "[0]"]
                 )
-                told[seat].append(message)
-                said[seat].append(said_to[prompt])
-                message = env.reply(said_to[prompt])
-            told[seat].append(message)
+                messages[seat].append(message)
+                given[seat].append(reply_to[prompt])
+                message = env.reply(reply_to[prompt])
+            messages[seat].append(message)
             ends.add((env.outcome, env.position.is_over))
             for player in SEATS:
-                own, replies = env.players[player], said[player]
-                if not replies:  # the game ended before it was asked
+                own, replies = env.players[player], given[player]
+                if not replies:  # the game ended before its first turn
                     assert (own.done, own.total_reward, own.moves) == (False, 0.0, [])
                     continue
-                other = PromptAgent(game, said_to.__getitem__)
+                other = PromptAgent(game, reply_to.__getitem__)
                 twin = TextEnv(game, other, play_as=player, **settings)
                 texts = [twin.reset(position=start), *map(twin.reply, replies)]
-                assert texts[: len(told[player])] == told[player]
+                assert texts[: len(messages[player])] == messages[player]
                 assert own.done and (own.total_reward, own.info) == (twin.total_reward, twin.info)
         assert ends == {("played", True), ("unreadable", False), ("taken", False)}
 
-    def test_raise_changes_nothing(self) -> None:
+    def test_illegal_reply_raises_and_changes_nothing(self) -> None:
         env = TwoPlayerTextEnv(illegal="raise")
         env.reset()
         env.reply("[4]")
-        for wrong in ("Hm.", "[4]"):
+        for bad_reply in ("Hm.", "[4]"):
             with pytest.raises(ttt_env.IllegalMoveError):
-                env.reply(wrong)
+                env.reply(bad_reply)
         assert not env.done and env.seat == "O" and env.position.ply == 1
         assert env.reply("[0]").startswith("You have played 4. O has played 0.")
 
@@ -539,17 +540,17 @@ class TestTwoPlayers:
             with pytest.raises(ttt_env.errors.EpisodeOrderError):
                 late()
 
-    def test_a_bad_position_changes_nothing(self) -> None:
+    def test_bad_position_changes_nothing(self) -> None:
         env = TwoPlayerTextEnv()
         env.reset()
         env.reply("[4]")
-        for wrong in ("XXX/OO./...", ttt_env.get_game("square-v0").start, 4):
+        for bad_position in ("XXX/OO./...", ttt_env.get_game("square-v0").start, 4):
             with pytest.raises(ttt_env.errors.ImpossiblePositionError):
-                env.reset(position=wrong)  # type: ignore[arg-type]
+                env.reset(position=bad_position)  # type: ignore[arg-type]
         assert not env.done and env.reply("[0]").startswith("You have played 4. O has played 0.")
 
     @duplicated
-    def test_copies_play_on_equally(self, duplicate: Any) -> None:
+    def test_copy_continues_equally(self, duplicate: Any) -> None:
         env = TwoPlayerTextEnv()
         env.reset()
         env.reply("[4]")
@@ -558,8 +559,8 @@ class TestTwoPlayers:
         assert twin.reply("[1]").startswith("You have played 4. O has played 1.")
         assert env.reply("[8]").startswith("You have played 0. X has played 8.")
 
-    def test_allowed_settings(self) -> None:
-        """Each of them arrives in both conversations."""
+    def test_settings_apply_to_both_players(self) -> None:
+        """Each setting reaches both conversations."""
         settings: dict[str, Any] = {"illegal": "retry", "retries": 1, "nodes": 7, "board": "line"}
         rewards: dict[str, Any] = {"rewards": {"illegal": -9}, "reward": "shaped", "reward_weights": (2, 1)}
         env = TwoPlayerTextEnv(answer="<{cell}>", **settings, **rewards)
@@ -581,18 +582,20 @@ class TestParameters:
             ("mnk-v0:m=4,n=4", {"k": 3}),
         ],
     )
-    def test_of_the_game(self, kind: Any, game: str, parameters: dict[str, Any]) -> None:
+    def test_game_parameters_are_accepted(self, kind: Any, game: str, parameters: dict[str, Any]) -> None:
         env = kind(game, **parameters)
         env.reset()
         assert env.game == env.position.game == ttt_env.get_game(game, **parameters)
 
-    OF_AN_OPPONENT = ("opponent", "opponent_weights", "play_as", "replies", "seed", "start")
+    OPPONENT_PARAMETERS = ("opponent", "opponent_weights", "play_as", "replies", "seed", "start")
 
     @pytest.mark.parametrize("kind", [TextEnv, TwoPlayerTextEnv])
-    def test_unknown_ones(self, kind: Any) -> None:
+    def test_unknown_parameters_are_refused(self, kind: Any) -> None:
         allowed = "answer board illegal misere nodes retries reward reward_weights rewards".split()
         names = ["rewrad", "observation", "render_mode", "n"]
-        more, less = ([], self.OF_AN_OPPONENT) if kind is TwoPlayerTextEnv else (self.OF_AN_OPPONENT, [])
+        more, less = (
+            ([], self.OPPONENT_PARAMETERS) if kind is TwoPlayerTextEnv else (self.OPPONENT_PARAMETERS, [])
+        )
         listed = ", ".join(sorted([*allowed, *more]))
         for name in (*names, *less):
             refused = f"unknown parameter '{name}' of {kind.__name__} for tictactoe-v0.* Allowed: {listed}$"
@@ -600,7 +603,7 @@ class TestParameters:
                 kind(**{name: None})
 
     @pytest.mark.parametrize("kind", [TextEnv, TwoPlayerTextEnv])
-    def test_for_games_without_them(self, kind: Any) -> None:
+    def test_parameters_are_refused_for_games_without_them(self, kind: Any) -> None:
         with pytest.raises(ttt_env.errors.UnknownGameError):
             kind("tictacto", misere=True)
         with pytest.raises(ttt_env.errors.ParameterError):
@@ -608,7 +611,7 @@ class TestParameters:
 
 
 class TestRows:
-    def test_a_row_of_a_data_set(self) -> None:
+    def test_reset_from_dataset_row(self) -> None:
         env = TextEnv(opponent="random", play_as="O")
         row = {"position": "X../.O./...", "play_as": "X", "opponent": lowest, "seed": 4}
         row |= {"prompt": "…", "id": 7}
@@ -620,12 +623,12 @@ class TestRows:
         assert env.seat == "O" and env.position.ply == 1
 
     def test_bad_rows_change_nothing(self) -> None:
-        env, twin = started(opponent="random"), started(opponent="random")
+        env, twin = new_env(opponent="random"), new_env(opponent="random")
         bad: list[Any] = [{"position": "XXX/.../..."}, {"play_as": "Y"}, {"opponent": "nobody"}, {"seed": -1}]
         all_raise(ttt_env.TttEnvError, "", lambda row: env.reset(**row), [*bad, {"seed": "1"}])
         assert env.info == twin.info and env.move(4) == twin.move(4)
 
-    def test_order(self) -> None:
+    def test_move_before_reset_is_refused(self) -> None:
         with pytest.raises(ttt_env.errors.EpisodeOrderError):
             TextEnv().move(4)
 
@@ -646,28 +649,28 @@ class TestRows:
         ("My analysis: [4]", 4),
         ("[1]</think>[4]", 4),  # opened by the prompt
         ("[4]<think>[1]", 4),
-        ("<think>[1]", None),  # what is inside an unclosed mark is never read
+        ("<think>[1]", None),  # the text after an unclosed mark is never read
         ("<think>[1]</thinking>[2]", None),  # another mark does not close it
         ("<think>a <reasoning>[1]</reasoning> [2]</think>[4]", 4),
         ("<|channel|>analysis<|message|>[1]", None),
     ],
 )
-def test_what_is_inside_marks_of_reasoning_is_not_read(reply, cell):
+def test_reasoning_is_not_read(reply, cell):
     assert AnswerFormat().read(reply, TICTACTOE.start).cell == cell
 
 
-def test_the_marks_of_reasoning_are_a_parameter():
+def test_reasoning_marks_are_configurable():
     form = AnswerFormat(reasoning=(("{{", "}}"),))
     assert form.read("{{[1]}}[4] <think>", TICTACTOE.start).cell == 4
     assert form.read("<think>[1]</think>", TICTACTOE.start).cell == 1
 
 
 @pytest.mark.parametrize(
-    ("finish_reason", "read"),
+    ("finish_reason", "expected"),
     [("stop", "[3]"), ("tool_calls", "[3]"), (None, "[3]"), ("length", ""), ("content_filter", "")],
 )
-def test_a_cut_off_reply_is_no_reply(finish_reason: str | None, read: str) -> None:
-    assert complete_reply("[3]", finish_reason) == read
+def test_truncated_reply_is_empty(finish_reason: str | None, expected: str) -> None:
+    assert complete_reply("[3]", finish_reason) == expected
 
 
 def highest(position: Position) -> int:
@@ -675,20 +678,20 @@ def highest(position: Position) -> int:
 
 
 class TestGravity:
-    def test_stones_lie_on_the_cells_that_were_named(self) -> None:
+    def test_stones_lie_on_named_cells(self) -> None:
         game = ttt_env.get_game("tictactoe-v0").with_gravity(1)
         env = TextEnv(game, play_as="X", opponent=lowest)
         env.reset(seed=0)
         assert "You have played 2. O has played 1." in env.reply("[2]")
         assert str(env.position) == ".OX/.../..."
 
-    def test_a_column_is_its_cell_that_can_be_played_now(self) -> None:
+    def test_column_is_its_playable_cell(self) -> None:
         env = TextEnv("connect-four-v0", play_as="X", opponent=highest, answer="[{column}]")
         env.reset(seed=0)
         for cell in (35, 28):
             assert f"You have played {cell}." in env.reply("[1]")
 
-    def test_a_floating_stone_is_not_called_taken_alone(self) -> None:
+    def test_floating_stone_is_not_called_taken(self) -> None:
         env = TextEnv("connect-four-v0", play_as="X", opponent=lowest)
         env.reset(seed=0)
         assert "this cell is taken or rests on a free one" in env.reply("[0]")

@@ -1,4 +1,4 @@
-"""Tournaments and certificates by the processes of a Ray cluster are those of one process."""
+"""Tournaments and certificates computed by a Ray cluster equal those of one process."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def cluster():
 
 
 @pytest.mark.parametrize("workers", [1, 2, None])
-def test_the_table_is_the_same_with_any_number_of_workers(workers):
+def test_table_does_not_depend_on_number_of_workers(workers):
     counts = []
     played = tournament(
         AGENTS, width=0.4, rng=5, backend="ray", workers=workers, progress=lambda *done: counts.append(done)
@@ -34,12 +34,12 @@ def test_the_table_is_the_same_with_any_number_of_workers(workers):
     assert counts[0] == (0, 15) and counts[-1] == (15, 15)
 
 
-def test_certificates_are_the_same():
+def test_certificates_are_equal():
     names = ["minimax", "random", "softmax:temperature=0.3", "rules", "block"]
     assert certify(names, backend="ray") == {name: certify(name) for name in names}
 
 
-def test_an_error_names_the_agent_and_the_pairing():
+def test_error_names_agent_and_pairing():
     agents = AGENTS | {"bad": faults.agent_that(faults.raises(lambda: KeyError("no idea")))}
     with pytest.raises(KeyError, match="no idea") as caught:
         tournament(agents, backend="ray")

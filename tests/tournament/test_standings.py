@@ -11,7 +11,7 @@ from ttt_env.tournament.standings import bradley_terry, rating_margins, standing
 pytest.importorskip("scipy")
 
 
-def test_points_are_shares_of_games_and_say_what_is_exact():
+def test_points_are_shares_of_games_and_exact_if_computed():
     names = ["minimax", "random", "block"]
     pairs = ("minimax", "random"), ("block", "minimax")
     won, drawn = (ttt_env.match(one, other) for one, other in pairs)
@@ -23,23 +23,23 @@ def test_points_are_shares_of_games_and_say_what_is_exact():
     low, high = sampled.interval
     assert not rows["block"].is_exact and rows["block"].margin == pytest.approx((high - low) / 4)
     assert rows["minimax"].rank == 1
-    assert rows["minimax"].rating_margin > 0  # it rests on the others' games too
+    assert rows["minimax"].rating_margin > 0  # it depends on the others' games too
 
 
-def test_equals_share_a_rank():
+def test_equal_points_share_rank():
     draw, win = (match_of(np.array([counts] * 2), 2) for counts in ((0, 1, 0), (1, 0, 0)))
     matches = both_sides({Pair("b", "a"): draw, Pair("a", "c"): win, Pair("b", "c"): win})
     assert [(row.rank, row.name) for row in standings("cba", matches)] == [(1, "a"), (1, "b"), (3, "c")]
 
 
-def test_ratings_of_computed_results_have_no_margin():
+def test_ratings_of_exact_results_have_no_margin():
     scores = np.array([[np.nan, 0.4, 0.9], [-0.4, np.nan, np.nan], [-0.9, np.nan, np.nan]])
     assert rating_margins(scores, np.zeros((3, 3))).tolist() == [0, 0, 0]
 
 
 @pytest.mark.slow
-def test_rating_margins_are_those_of_ratings_from_scores_that_err():
-    """The spread of the ratings where the scores are drawn around the true ones."""
+def test_rating_margins_equal_simulated_spread():
+    """The spread of the ratings when the scores are drawn around the true ones."""
     rng = np.random.default_rng(0)
     scores = np.array(
         [[0, 0.3, 0.6, 0.1], [-0.3, 0, np.nan, -0.5], [-0.6, np.nan, 0, -0.2], [-0.1, 0.5, 0.2, 0]]

@@ -1,4 +1,4 @@
-"""Tournaments: cross table, ratings, what is sampled, and who shares the work."""
+"""Tournaments: cross table, ratings, sampling, and worker processes."""
 
 import csv
 import io
@@ -24,8 +24,8 @@ from ttt_env.tournament.standings import bradley_terry
 TRIO = ["random", "minimax", "win-block"]
 
 
-class Unsaid(Agent):
-    """Random in a way that it does not say: matches with it have to be sampled."""
+class UndeclaredRandom(Agent):
+    """A random agent that does not declare itself stationary: its matches must be sampled."""
 
     is_stationary = False
 
@@ -34,7 +34,7 @@ class Unsaid(Agent):
         return free / free.sum()
 
 
-class Untouched(Agent):
+class NeverQueried(Agent):
     is_stationary = True
 
     def policy(self, position):
@@ -48,15 +48,20 @@ def trio() -> Tournament:
 
 @pytest.fixture(scope="module")
 def sampled() -> Tournament:
-    agents = {"unsaid": Unsaid(TICTACTOE), "minimax": "minimax", "lowest": lowest, "win-block": "win-block"}
+    agents = {
+        "unsaid": UndeclaredRandom(TICTACTOE),
+        "minimax": "minimax",
+        "lowest": lowest,
+        "win-block": "win-block",
+    }
     return tournament(agents, width=0.2)
 
 
-def test_each_match_is_the_match_of_the_two(trio: Tournament) -> None:
+def test_entries_equal_match_of_each_pair(trio: Tournament) -> None:
     assert set(trio.matches) == set(permutations(TRIO, 2))
-    for (first, second), found in trio.matches.items():
-        assert found == match(first, second)
-    assert all(found == match(*pair) for pair, found in trio.pairs.items())
+    for (first, second), result in trio.matches.items():
+        assert result == match(first, second)
+    assert all(result == match(*pair) for pair, result in trio.pairs.items())
 
 
 def test_table_and_scores(trio: Tournament) -> None:
@@ -69,11 +74,11 @@ def test_table_and_scores(trio: Tournament) -> None:
     assert list(trio.ratings) == list(trio.scores) == TRIO
 
 
-def test_exploitability_is_that_of_each_agent(trio: Tournament) -> None:
+def test_exploitability_of_each_agent(trio: Tournament) -> None:
     assert trio.exploitability == {name: exploitability(name) for name in TRIO}
-    unasked = tournament(TRIO, exploitability=False)
-    assert unasked.exploitability == dict.fromkeys(TRIO)
-    assert "exploited" in str(trio) and "exploited" not in str(unasked)
+    without = tournament(TRIO, exploitability=False)
+    assert without.exploitability == dict.fromkeys(TRIO)
+    assert "exploited" in str(trio) and "exploited" not in str(without)
 
 
 class TestRatings:
@@ -83,13 +88,13 @@ class TestRatings:
         np.fill_diagonal(scores, np.nan)
         return scores
 
-    def test_come_back_from_the_scores_that_they_predict(self) -> None:
+    def test_ratings_are_recovered_from_predicted_scores(self) -> None:
         known = [-250.0, -100.0, 0.0, 50.0, 300.0]
-        found = bradley_terry(self.scores_of(known))
-        np.testing.assert_allclose(found, known, rtol=0.03, atol=0.5)
-        assert abs(found.sum()) < 1e-9
+        ratings = bradley_terry(self.scores_of(known))
+        np.testing.assert_allclose(ratings, known, rtol=0.03, atol=0.5)
+        assert abs(ratings.sum()) < 1e-9
 
-    def test_are_the_most_probable_of_a_grid(self) -> None:
+    def test_ratings_maximize_posterior_on_grid(self) -> None:
         scores = np.array([[np.nan, 0.3, 0.9], [-0.3, np.nan, 0.5], [-0.9, -0.5, np.nan]])
 
         def posterior(ratings: tuple[float, ...]) -> float:
@@ -102,10 +107,10 @@ class TestRatings:
         grid = [(a, b, -a - b) for a, b in product(steps, steps)]
         np.testing.assert_allclose(bradley_terry(scores), max(grid, key=posterior), atol=5)
 
-    def test_are_finite_for_those_who_always_win_and_equal_for_equals(self) -> None:
+    def test_ratings_are_finite_for_winners_and_equal_for_equals(self) -> None:
         always = np.array([[np.nan, 1.0, 1.0], [-1.0, np.nan, 0.0], [-1.0, 0.0, np.nan]])
         best, *others = bradley_terry(always)
-        # What the two wins lack in probability is what the prior pulls with.
+        # The gap between the two wins and their predicted probability balances the pull of the prior.
         assert 2 / (1 + 10 ** ((best - others[0]) / 400)) == pytest.approx(0.01 * best * np.log(10) / 400)
         np.testing.assert_allclose(others, -best / 2, rtol=1e-6)
 
@@ -115,7 +120,7 @@ class TestRatings:
 
 class TestSampling:
     @pytest.mark.slow
-    def test_only_where_nothing_else_is_possible_and_once_for_both_sides(self, sampled: Tournament) -> None:
+    def test_samples_only_when_needed_and_once_per_pair(self, sampled: Tournament) -> None:
         assert sampled.matches["win-block", "minimax"].exact
         for undeclared in ("unsaid", "lowest"):
             assert not sampled.matches[undeclared, "minimax"].exact
@@ -126,33 +131,37 @@ class TestSampling:
         assert there.interval == (-back.interval[1], -back.interval[0]) and there.games == back.games
 
     @pytest.mark.parametrize("width", [0.3, slow(0.1)])
-    def test_goes_on_until_the_interval_is_narrow(self, width: float) -> None:
-        played = tournament({"unsaid": Unsaid(TICTACTOE), "random": "random"}, width=width)
-        found = played.matches["random", "unsaid"]
-        assert found.width <= width and not played.imprecise_pairs
-        assert found.width > width / 2  # and no longer
-        assert found.interval[0] <= found.score <= found.interval[1]
+    def test_sampling_continues_until_interval_is_narrow(self, width: float) -> None:
+        played = tournament({"unsaid": UndeclaredRandom(TICTACTOE), "random": "random"}, width=width)
+        result = played.matches["random", "unsaid"]
+        assert result.width <= width and not played.imprecise_pairs
+        assert result.width > width / 2  # and no longer
+        assert result.interval[0] <= result.score <= result.interval[1]
 
-    def test_stops_at_max_games_and_says_so(self) -> None:
-        played = tournament({"unsaid": Unsaid(TICTACTOE), "random": "random"}, width=0.01, max_games=151)
-        found = played.matches["random", "unsaid"]
-        assert found.games == 150 and found.width > 0.01
+    def test_sampling_stops_at_max_games_and_reports_it(self) -> None:
+        played = tournament(
+            {"unsaid": UndeclaredRandom(TICTACTOE), "random": "random"}, width=0.01, max_games=151
+        )
+        result = played.matches["random", "unsaid"]
+        assert result.games == 150 and result.width > 0.01
         assert played.imprecise_pairs == [("unsaid", "random")]
         assert "stopped by max_games at intervals wider than 0.01: unsaid v random" in str(played)
 
     def test_pooled_games_have_the_interval_of_match(self) -> None:
-        found = match(Unsaid(TICTACTOE), "minimax", games=300, rng=4)
-        pooled = match_of(np.rint(np.array([found.as_x, found.as_o]) * 150).astype(int), found.distinct_games)
-        assert pooled.as_x == found.as_x and pooled.as_o == found.as_o and pooled.games == 300
-        assert pooled.interval == pytest.approx(found.interval)
+        result = match(UndeclaredRandom(TICTACTOE), "minimax", games=300, rng=4)
+        pooled = match_of(
+            np.rint(np.array([result.as_x, result.as_o]) * 150).astype(int), result.distinct_games
+        )
+        assert pooled.as_x == result.as_x and pooled.as_o == result.as_o and pooled.games == 300
+        assert pooled.interval == pytest.approx(result.interval)
 
-    def test_margin_reaches_to_the_farther_end(self) -> None:
+    def test_margin_reaches_farther_end(self) -> None:
         always = match_of(np.array([[50, 0, 0], [50, 0, 0]]), 60)
         low, high = always.interval
         assert high == always.score == 1 and always.margin == 1 - low == always.width
 
-    def test_depends_on_the_seed_and_the_two_names_alone(self) -> None:
-        trio = {name: Unsaid(TICTACTOE) for name in "abc"}
+    def test_samples_depend_only_on_seed_and_names(self) -> None:
+        trio = {name: UndeclaredRandom(TICTACTOE) for name in "abc"}
         of_three = tournament(trio, width=0.8).matches
         of_two = tournament({"c": trio["c"], "a": trio["a"]}, width=0.8).matches
         assert of_three["a", "c"] == of_two["a", "c"]
@@ -162,7 +171,7 @@ class TestSampling:
 
 
 @pytest.mark.slow  # on tic-tac-toe it is said below
-def test_any_number_of_processes_finds_the_same_in_a_game_that_is_not_enumerated() -> None:
+def test_number_of_processes_does_not_matter_without_enumeration() -> None:
     agents = {"a": "random", "b": "random", "c": "random"}
     one, two = (tournament(agents, "qubic-v0", width=0.4, workers=workers) for workers in (1, 2))
     assert one.matches == two.matches and one.exploitability == two.exploitability
@@ -170,10 +179,10 @@ def test_any_number_of_processes_finds_the_same_in_a_game_that_is_not_enumerated
 
 class TestOtherProcesses:
     @pytest.mark.slow
-    def test_find_the_same_and_ask_an_agent_that_may_take_long_in_one_alone(self, tmp_path: Path) -> None:
-        """Whether games are sampled, as of a function, or not."""
+    def test_workers_agree_and_slow_agent_stays_in_one(self, tmp_path: Path) -> None:
+        """Whether games are sampled, as for a function, or computed."""
 
-        class Noted(Agent):
+        class Recording(Agent):
             is_stationary = True
 
             def __init__(self, folder):
@@ -185,18 +194,18 @@ class TestOtherProcesses:
                 return np.eye(9)[position.legal_cells[0]]
 
         agents = {"random": "random", "minimax": "minimax", "lowest": faults.agent_that(lambda _: None)}
-        one = tournament(agents | {"noted": Noted(tmp_path)}, width=0.8)
+        one = tournament(agents | {"noted": Recording(tmp_path)}, width=0.8)
         for path in tmp_path.iterdir():
             path.unlink()
-        two = tournament(agents | {"noted": Noted(tmp_path)}, width=0.8, workers=2)
+        two = tournament(agents | {"noted": Recording(tmp_path)}, width=0.8, workers=2)
         assert one.to_dict() == two.to_dict()
         assert not one.matches["lowest", "random"].exact and one.matches["noted", "random"].exact
-        asked = [path.name.rpartition("-")[0] for path in tmp_path.iterdir()]
-        assert len(asked) == len(set(asked)) > 100
+        queries = [path.name.rpartition("-")[0] for path in tmp_path.iterdir()]
+        assert len(queries) == len(set(queries)) > 100
 
     @pytest.mark.parametrize("workers", [1, 2])
     @pytest.mark.slow
-    def test_an_error_names_the_agent_and_the_pairing(self, workers: int) -> None:
+    def test_error_names_agent_and_pairing(self, workers: int) -> None:
         agents = {"random": "random", "bad": faults.agent_that(faults.raises(lambda: KeyError("no idea")))}
         with pytest.raises(KeyError, match="no idea") as caught:
             tournament(agents, workers=workers)
@@ -205,14 +214,14 @@ class TestOtherProcesses:
 
 
 class TestTexts:
-    def test_terminal(self, sampled: Tournament) -> None:
+    def test_table_for_terminal(self, sampled: Tournament) -> None:
         lines = str(sampled).splitlines()
         assert lines[0].startswith("tictactoe-v0: ")
         assert [line.split()[1] for line in lines[2:6]] == sampled.ranking
         margin = f"±{sampled.matches['unsaid', 'lowest'].margin:.2f}"
         assert margin in str(sampled) and "sampled" in lines[-1]
 
-    def test_markdown(self, trio: Tournament) -> None:
+    def test_markdown_table(self, trio: Tournament) -> None:
         head, rule, *rows = trio.to_markdown().splitlines()
         assert head == "| agent | rating | score | exploited as X | as O | minimax | win-block | random |"
         assert rule.count("|") == head.count("|")
@@ -220,12 +229,12 @@ class TestTexts:
         assert [cell.strip() for cell in rows[0].split("|")][-2] == f"+{score:.2f}"
         assert "±" not in str(trio) + trio.to_markdown() and str(trio).endswith("all exact")
 
-    def test_markdown_of_a_name_with_a_bar(self) -> None:
+    def test_markdown_escapes_bar_in_name(self) -> None:
         text = tournament({"a|b": "random", "c": "random"}).to_markdown()
         assert all(line.replace("\\|", "").count("|") == 8 for line in text.splitlines())
 
     @pytest.mark.parametrize("kind", ["CSV", "data frame"])
-    def test_have_all_digits_by_ranking(self, kind: str, trio: Tournament) -> None:
+    def test_exports_have_all_digits_by_ranking(self, kind: str, trio: Tournament) -> None:
         if kind == "CSV":
             rows = {row["agent"]: row for row in csv.DictReader(io.StringIO(trio.to_csv()))}
         else:
@@ -243,7 +252,7 @@ class TestTexts:
                 assert float(row[other]) == trio.matches[name, other].score
 
     @pytest.mark.parametrize("name", ["agent", "rating", "score", "exploited_as_o"])
-    def test_an_agent_may_be_called_like_a_column(self, name: str) -> None:
+    def test_agent_name_may_equal_column_name(self, name: str) -> None:
         pytest.importorskip("pandas")
         played = tournament({name: "minimax", f"against {name}": "random", "block": "block"})
         frame = played.to_dataframe()
@@ -252,65 +261,65 @@ class TestTexts:
         assert frame.loc["block", f"against against {name}"] == played.matches["block", name].score
         assert next(csv.reader(io.StringIO(played.to_csv()))) == ["agent", *frame.columns]
 
-    def test_what_is_not_known_is_nan(self, sampled: Tournament) -> None:
+    def test_unknown_values_are_nan(self, sampled: Tournament) -> None:
         pytest.importorskip("pandas")
         assert np.isnan(sampled.to_dataframe().loc["unsaid", "exploited_as_x"])
 
-    def test_a_missing_pandas_names_its_extra(self, trio: Tournament, monkeypatch) -> None:
+    def test_missing_pandas_names_extra(self, trio: Tournament, monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, "pandas", None)
         with pytest.raises(ImportError, match=r"pip install \"\.\[dataframe\]\""):
             trio.to_dataframe()
 
 
 class TestHeatMap:
-    def test_cells_names_and_order(self, sampled: Tournament) -> None:
+    def test_heat_map_cells_names_and_order(self, sampled: Tournament) -> None:
         axes, _ = sampled.plot().axes
         names = [label.get_text().split()[0] for label in axes.get_yticklabels()]
         assert names == sampled.ranking
         texts = {tuple(text.get_position()): text.get_text() for text in axes.texts}
         assert len(texts) == 12
         for (row, first), (column, second) in permutations(enumerate(names), 2):
-            found = sampled.matches[first, second]
+            result = sampled.matches[first, second]
             score, *margin = texts[column, row].split("\n")
-            assert float(score.replace("−", "-")) == round(found.score, 2)
-            assert bool(margin) != found.exact
+            assert float(score.replace("−", "-")) == round(result.score, 2)
+            assert bool(margin) != result.exact
 
     @pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
     @pytest.mark.slow
-    def test_same_table_same_file(self, suffix: str, tmp_path, trio: Tournament) -> None:
+    def test_equal_table_gives_equal_file(self, suffix: str, tmp_path, trio: Tournament) -> None:
         for name in (f"first.{suffix}", f"second.{suffix.upper()}"):
             trio.plot(tmp_path / name)
         first, second = (path.read_bytes() for path in tmp_path.iterdir())
         assert first == second and len(first) > 1000
 
     @pytest.mark.parametrize(
-        ("name", "error", "said"),
+        ("name", "error", "match"),
         [
             ("x.foo", ParameterError, r"'.*x\.foo' is not the name of a picture; .* \.svg or \.png or \.pdf"),
             ("heat", ParameterError, "heat' is not the name of a picture"),
             ("/dev/null/x.svg", ResultFileError, r"/dev/null/x\.svg cannot be written: "),
         ],
     )
-    def test_a_path_that_is_none(self, name: str, error, said, tmp_path, trio: Tournament) -> None:
-        with pytest.raises(error, match=said):
+    def test_bad_path_is_refused(self, name: str, error, match, tmp_path, trio: Tournament) -> None:
+        with pytest.raises(error, match=match):
             trio.plot(tmp_path / name)
         assert not list(tmp_path.iterdir())
 
     @pytest.mark.parametrize("name", ["$x^$", "a$b$c", r"\$5"])
-    def test_names_show_themselves(self, name: str, tmp_path) -> None:
+    def test_names_are_drawn_literally(self, name: str, tmp_path) -> None:
         game = Game(f"game {name}", (2, 3), [(0, 1, 2), (1, 3)])
         tournament({name: "random", "other": "minimax"}, game).plot(tmp_path / "a.svg")
         drawn = re.sub("<!--.*?-->", "", (tmp_path / "a.svg").read_text())
         assert f">{name}  " in drawn and f">game {name}: " in drawn
 
-    def test_pyplot_is_left_alone(self, tmp_path, trio: Tournament, monkeypatch) -> None:
+    def test_pyplot_is_not_imported(self, tmp_path, trio: Tournament, monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # to import it is an error now
         trio.plot(tmp_path / "a.png")
 
 
 class TestErrors:
     @pytest.mark.parametrize(
-        ("agents", "text"),
+        ("agents", "match"),
         [
             ([], "at least two agents, got none"),
             (["random"], "at least two agents, got random"),
@@ -322,21 +331,23 @@ class TestErrors:
             ({"a" * 10_001: "random", "b": "block"}, "has at most 10000 letters"),
         ],
     )
-    def test_agents(self, agents: object, text: str) -> None:
-        with pytest.raises(ParameterError, match=text):
+    def test_bad_agents_are_refused(self, agents: object, match: str) -> None:
+        with pytest.raises(ParameterError, match=match):
             tournament(agents)
 
     @pytest.mark.parametrize(
-        "wrong",
+        "bad_number",
         [*({"width": width} for width in (0, -1, np.nan, 1e7)), {"max_games": 1}, {"exploitability": 1}],
     )
-    def test_numbers(self, wrong: dict[str, float]) -> None:
-        with pytest.raises(ParameterError, match=f"{next(iter(wrong))}={next(iter(wrong.values()))}"):
-            tournament(TRIO, **wrong)
+    def test_bad_numbers_are_refused(self, bad_number: dict[str, float]) -> None:
+        with pytest.raises(
+            ParameterError, match=f"{next(iter(bad_number))}={next(iter(bad_number.values()))}"
+        ):
+            tournament(TRIO, **bad_number)
 
-    def test_an_unknown_agent_is_named_before_anybody_plays(self) -> None:
+    def test_unknown_agent_is_reported_before_play(self) -> None:
         with pytest.raises(UnknownAgentError, match="did you mean minimax"):
-            tournament([Untouched(TICTACTOE), "random", "minmax"])
+            tournament([NeverQueried(TICTACTOE), "random", "minmax"])
 
     @pytest.mark.parametrize(
         ("package", "extra"),
@@ -346,24 +357,24 @@ class TestErrors:
             ("matplotlib.figure", "plot"),
         ],
     )
-    def test_a_missing_package_names_its_extra(self, package: str, extra: str, monkeypatch) -> None:
+    def test_missing_package_names_extra(self, package: str, extra: str, monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, package, None)
         with pytest.raises(ImportError, match=rf"pip install \"\.\[{extra}\]\""):
             tournament(TRIO, workers=2 if package == "loky" else None).plot()
 
-    def test_a_missing_extra_is_told_before_anybody_plays(self, monkeypatch) -> None:
+    def test_missing_extra_is_reported_before_play(self, monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, "scipy.optimize", None)
         with pytest.raises(ImportError, match='ratings need the extra "tournament"'):
-            tournament([Untouched(TICTACTOE), "random"])
+            tournament([NeverQueried(TICTACTOE), "random"])
 
 
-def test_names_of_agents_that_are_no_specs() -> None:
+def test_names_of_agents_without_specs() -> None:
     played = tournament([lowest, highest, make_agent("minimax"), "random"], width=1)
     assert played.names == ("lowest", "highest", "Minimax", "random")
     assert played.matches["Minimax", "random"] == match("minimax", "random")
 
 
-def test_progress_bar_counts_all_there_is_to_do(capsys) -> None:
+def test_progress_bar_counts_all_pairings(capsys) -> None:
     tournament(TRIO, progress=True)
     assert "6/6" in capsys.readouterr().err
     tournament(TRIO)

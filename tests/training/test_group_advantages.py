@@ -28,21 +28,21 @@ def naive_loss(chances, answers, rewards):
 
 
 def test_advantages_are_relative_to_the_group():
-    """What is a poor reward in the second group would be far above the mean of the batch."""
+    """A reward that is poor in the second group would be far above the mean of the batch."""
     torch.manual_seed(0)
     n_groups, letters = 3, GRPO["LETTERS"]
     scores, rows = torch.randn(n_groups, letters), torch.tensor([2, 0, 1])
     table = torch.randn(n_groups, letters) + torch.tensor([0.0, 50.0, -7.0])[:, None]
-    drawn = []
+    calls = []
 
     def reward(rows, answers):
-        drawn.append((rows, answers))
+        calls.append((rows, answers))
         return table[rows[:, None], answers]
 
     logs = scores.log_softmax(1)
     loss = GRPO["grpo"](reward)(rows, logs)
-    ((asked, answers),) = drawn
-    assert asked.equal(rows) and answers.shape == (n_groups, GRPO["GROUP"])
+    ((rows_given, answers),) = calls
+    assert rows_given.equal(rows) and answers.shape == (n_groups, GRPO["GROUP"])
     chances = [[exp(each) for each in group] for group in logs.tolist()]
     rewards = [
         [table[row, a].item() for a in group] for row, group in zip(rows, answers.tolist(), strict=True)

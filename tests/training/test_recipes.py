@@ -1,4 +1,4 @@
-"""The recipes, and the Q-networks that mask by what they see."""
+"""The recipes, and the Q-networks that mask by their observations."""
 
 import numpy as np
 import pytest
@@ -30,13 +30,13 @@ def test_every_recipe_is_a_learner():
 
 @pytest.mark.parametrize("name", [name if name == "qr-dqn" else slow(name) for name in recipe_names()])
 def test_every_recipe_trains(name, tmp_path):
-    """Long enough for each to learn once: the network is another one afterwards."""
-    found, game = [], ttt_env.get_game("tictactoe-v0")
-    train(algo=name, steps=5000, until="budget", out=tmp_path / "best.zip", report=found.append)
+    """Long enough for each to learn once: the network has changed afterwards."""
+    reports, game = [], ttt_env.get_game("tictactoe-v0")
+    train(algo=name, steps=5000, until="budget", out=tmp_path / "best.zip", report=reports.append)
     training = TrainingOptions(game, name).begin(checkpoint=tmp_path / "best.zip.checkpoint")
     model = training.learner.model
     assert isinstance(model, recipe(name).algorithm_class())
-    assert 5000 <= found[-1].steps == model.num_timesteps < 10_000
+    assert 5000 <= reports[-1].steps == model.num_timesteps < 10_000
     fresh = type(model)(env=model.get_env(), seed=0, device="cpu", **recipe(name).hyperparameters)
     pairs = zip(model.policy.parameters(), fresh.policy.parameters(), strict=True)
     assert model._n_updates > 0 and not all(torch.equal(one, two) for one, two in pairs)
@@ -54,8 +54,8 @@ def masked(name, **options):
 
 @pytest.mark.parametrize("name", MASKED)
 class TestMaskedQNetworks:
-    def test_taken_cells_are_below_all_free_ones(self, name):
-        """The network underneath may say anything; also in the target, for the positions that follow."""
+    def test_taken_cells_score_below_free_ones(self, name):
+        """Whatever the network computes; also in the target network, for the next positions."""
         boards, policy = open_boards(), masked(name).policy
         tensor, _ = policy.obs_to_tensor(boards.planes)
         for which in ("net", "net_target"):
@@ -77,7 +77,7 @@ class TestMaskedQNetworks:
         one, _ = model.predict(boards.planes[3])
         assert one.shape == () and boards.legal[3, one]
 
-    def test_explores_all_free_cells_alike_in_each_environment(self, name):
+    def test_exploration_is_uniform_over_free_cells(self, name):
         board = ttt_env.Position.parse("XO./.X./..O")
         planes = np.repeat(ttt_env.Boards.of([board]).planes, 4_000, axis=0)
         model = masked(name)
@@ -91,7 +91,7 @@ class TestMaskedQNetworks:
         share = (model.predict(planes)[0] == greedy).mean()
         assert abs(share - 0.8) < 5 * np.sqrt(0.8 * 0.2 / 4_000)
 
-    def test_learns_where_a_taken_cell_is_an_error(self, name):
+    def test_learning_never_plays_taken_cell(self, name):
         """The targets stay finite, too: the last board of a game may have no free cell."""
         model = masked(name).learn(400)
         assert all(torch.isfinite(weights).all() for weights in model.policy.parameters())
@@ -109,13 +109,13 @@ class TestMaskedActorCritic:
             assert boards.legal[np.arange(len(boards)), cells].all()
 
     @pytest.mark.slow
-    def test_learns_where_a_taken_cell_is_an_error(self):
+    def test_learning_never_plays_taken_cell(self):
         envs = raising_envs()
         MaskedA2C("MlpPolicy", envs, device="cpu", seed=0).learn(500)
         PPO(MaskedActorCriticPolicy, envs, n_steps=32, batch_size=64, device="cpu", seed=0).learn(500)
 
 
-def test_minimax_is_no_opponent_where_it_cannot_look_at_every_position():
-    chosen = recipe("dqn")
-    assert chosen.of_game(ttt_env.get_game("tictactoe-v0")).pool["scripted"] == ["minimax"]
-    assert chosen.of_game(ttt_env.get_game("qubic-v0")).pool["scripted"] == ["random"]
+def test_minimax_is_opponent_only_in_enumerable_games():
+    dqn = recipe("dqn")
+    assert dqn.of_game(ttt_env.get_game("tictactoe-v0")).pool["scripted"] == ["minimax"]
+    assert dqn.of_game(ttt_env.get_game("qubic-v0")).pool["scripted"] == ["random"]

@@ -1,6 +1,6 @@
 """The figures that a training reports, logs and writes are those of its agents, and it returns the best.
 
-They are computed anew from the agents, on a board that takes milliseconds to judge.
+They are computed anew from the agents, on a board that takes milliseconds to evaluate.
 """
 
 from functools import partial
@@ -50,20 +50,20 @@ STEPS = {"q-learning": 1100, "value-network": 7000, "cfr": 6}  # 64 of others: e
 
 
 class Scripted(Learner):
-    """A learner that is judged after its nth step by the agents of the nth entry of a script."""
+    """A learner whose nth evaluation judges the agents of the nth entry of a script."""
 
     name, plays_as = "scripted", "lookup"
-    made, current = 0, None
+    n_steps, current = 0, None
 
     @property
     def steps(self):
-        return self.made
+        return self.n_steps
 
     def advance(self, budget):
-        self.made += 1
+        self.n_steps += 1
 
     def candidates(self):
-        for agent in self.script[self.made - 1]:
+        for agent in self.script[self.n_steps - 1]:
             self.current = agent
             yield agent
 
@@ -71,10 +71,10 @@ class Scripted(Learner):
         return self.current
 
     def state(self):
-        return self.made, self.current
+        return self.n_steps, self.current
 
     def restore(self, state):
-        self.made, self.current = state
+        self.n_steps, self.current = state
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def figures(agent, opponents=()):
     return figures
 
 
-def assert_is_about(evaluation, agent):
+def assert_figures_of(evaluation, agent):
     """Check that all figures of the evaluation are those of the agent."""
     expected, proof = figures(agent, evaluation.results), ttt_env.certify(agent)
     assert evaluation.scalars() == expected
@@ -124,7 +124,7 @@ def assert_is_about(evaluation, agent):
     )
 
 
-def left_off(out, algo="scripted", game=GAME):
+def load_training(out, algo="scripted", game=GAME):
     """The training in the checkpoint of a model's file."""
     return TrainingOptions(game, algo).begin(checkpoint=checkpoint_of(out))
 
@@ -134,7 +134,7 @@ def same_policy(one, two):
 
 
 @pytest.mark.parametrize("algo", slow_but_the_first(reversed(learner_names())))
-def test_reports_and_files_of_every_learner_are_about_the_agent_it_returns(algo, tmp_path):
+def test_reports_and_files_describe_returned_agent(algo, tmp_path):
     learner, reports = learner_class(algo), []
     out, steps = tmp_path / f"model.{learner.suffix}", STEPS.get(algo, 64)
     options = {"steps": steps, "until": "budget", "seed": 3, "out": out, "report": reports.append}
@@ -142,18 +142,18 @@ def test_reports_and_files_of_every_learner_are_about_the_agent_it_returns(algo,
     assert len(reports) > 1
     ranked = reports[::-1] if learner.keeps_latest else reports
     best = min(ranked, key=lambda evaluation: evaluation.exploitability.exploitability)
-    training = left_off(out, algo, HARDER)
+    training = load_training(out, algo, HARDER)
     saved = ttt_env.make_agent(f"{learner.plays_as}:{out}", HARDER)
     for evaluation, each in ((best, agent), (best, saved), (reports[-1], training.learner.agent())):
-        assert_is_about(evaluation, Lookup.of(each))  # a table answers sooner than a network
+        assert_figures_of(evaluation, Lookup.of(each))  # a table is faster than a network
     assert training.progress.best.scalars() == best.scalars()
     assert training.progress.evaluation.scalars() == reports[-1].scalars()
 
 
 @pytest.mark.parametrize("keeps_latest", [False, True])
 @pytest.mark.parametrize("agents", list(permutations([OPTIMAL, ALSO_OPTIMAL, WEAK])))
-def test_the_best_agent_is_returned_wherever_it_comes(agents, keeps_latest, script, tmp_path):
-    """Of two that are equally good it is the first, or the latest where the learner keeps that."""
+def test_best_agent_is_returned_at_any_step(agents, keeps_latest, script, tmp_path):
+    """Of two equally good agents, the first, or the latest if the learner keeps the latest."""
     reports, out = [], tmp_path / "model.npz"
     number = (max if keeps_latest else min)(agents.index(OPTIMAL), agents.index(ALSO_OPTIMAL))
     script(*agents, keeps_latest=keeps_latest)
@@ -162,15 +162,15 @@ def test_the_best_agent_is_returned_wherever_it_comes(agents, keeps_latest, scri
     assert same_policy(ttt_env.make_agent(f"lookup:{out}", GAME), agent)
     assert [evaluation.steps for evaluation in reports] == [1, 2, 3]
     for evaluation, judged in zip(reports, agents, strict=True):
-        assert_is_about(evaluation, judged)
-    progress = left_off(out).progress
+        assert_figures_of(evaluation, judged)
+    progress = load_training(out).progress
     assert (progress.best.steps, progress.evaluation.steps) == (number + 1, 3)
-    assert_is_about(progress.best, agent)
+    assert_figures_of(progress.best, agent)
 
 
 @pytest.mark.slow
-def test_the_best_agent_before_a_break_is_still_the_best_after_it(script, tmp_path):
-    """Once the budget is used up, a resumed training does not judge its agent again."""
+def test_best_agent_before_break_is_best_after_it(script, tmp_path):
+    """If the budget is used up, a resumed training does not evaluate its agent again."""
     out, reports = tmp_path / "model.npz", []
     for agents in permutations([OPTIMAL, WEAK, WEAKEST]):
         script(*agents)
@@ -187,15 +187,15 @@ def test_the_best_agent_before_a_break_is_still_the_best_after_it(script, tmp_pa
     ("until", "steps", "best"),
     [("unbeatable", 2, LESS_SOLID), ("optimal", 5, OPTIMAL), ("budget", 7, LESS_SOLID)],
 )
-def test_a_training_ends_with_the_first_agent_that_reaches_its_goal(until, steps, best, script):
-    """By exploitability alone no agent is better than one that is unbeatable."""
+def test_training_ends_when_agent_reaches_goal(until, steps, best, script):
+    """By exploitability alone, no agent is better than an unbeatable one."""
     reports = []
     script(WEAK, LESS_SOLID, WEAKEST, SOLID, OPTIMAL, WEAK, ALSO_OPTIMAL)
     assert train(until=until, report=reports.append) is best
     assert [evaluation.steps for evaluation in reports] == list(range(1, steps + 1))
 
 
-def test_towards_optimal_play_blunders_everywhere_count_too(script):
+def test_optimal_goal_counts_blunders_everywhere(script):
     agents, reports, twin = (LESS_SOLID, SOLID, LESS_SOLID), [], naive.twin(GAME)
     script(*agents)
     assert train(until="optimal", report=reports.append) is SOLID
@@ -213,56 +213,56 @@ def test_towards_optimal_play_blunders_everywhere_count_too(script):
 @pytest.mark.parametrize(
     ("first", "last", "best"), [(SOLID, LESS_SOLID, 1), (LESS_SOLID, SOLID, 3), (SOLID, SOLID, 3)]
 )
-def test_towards_a_new_goal_the_best_agent_is_ranked_by_its_own_blunders(first, last, best, script, tmp_path):
-    """That it passed towards the old goal no longer counts: a later one that is as good takes its place."""
+def test_new_goal_ranks_best_agent_by_its_blunders(first, last, best, script, tmp_path):
+    """That it met the old goal no longer counts: a later agent that is equally good takes its place."""
     out = tmp_path / "model.npz"
     script(first, WEAK, last, keeps_latest=True)
     train(steps=2, out=out)
     assert same_policy(train(until="optimal", out=out, resume=True), SOLID)
-    assert left_off(out).progress.best.steps == best
+    assert load_training(out).progress.best.steps == best
 
 
-def test_of_equally_good_agents_the_one_that_came_after_most_passes_is_best(script, tmp_path):
-    """An agent passes if it reaches the goal; where all of a step pass, the training is done."""
+def test_most_passes_break_ties(script, tmp_path):
+    """An agent passes if it reaches the goal; if all agents of a step pass, the training is done."""
     steps = [(SOLID, WEAK), (LESS_SOLID, WEAK), (OPTIMAL, LESS_SOLID, WEAK), (SOLID, WEAK)]
     reports, out = [], tmp_path / "model.npz"
     script(*steps)
     assert train(until="unbeatable", out=out, report=reports.append) is LESS_SOLID
     assert [evaluation.steps for evaluation in reports] == [1, 1, 2, 2, 3, 3, 3, 4, 4]
     for evaluation, agent in zip(reports, chain(*steps), strict=True):
-        assert_is_about(evaluation, agent)
-    progress = left_off(out).progress
+        assert_figures_of(evaluation, agent)
+    progress = load_training(out).progress
     assert (progress.n_passed, progress.evaluation.steps) == (2, 4)
-    assert_is_about(progress.evaluation, WEAK)
+    assert_figures_of(progress.evaluation, WEAK)
 
 
 @pytest.mark.parametrize("until", ["unbeatable", "budget"])
-def test_an_agent_that_does_not_pass_ends_the_judgement_of_its_step(until, script):
+def test_failing_agent_ends_evaluation_of_step(until, script):
     reports = []
     script((WEAK, OPTIMAL), (SOLID, OPTIMAL))
     assert train(until=until, report=reports.append) is OPTIMAL
     assert [evaluation.steps for evaluation in reports] == [1, 2, 2]
 
 
-def test_a_learner_takes_note_of_its_agent_as_it_is_now(script, monkeypatch):
+def test_learner_is_notified_with_current_agent(script, monkeypatch):
     noted = []
     monkeypatch.setattr(
-        Scripted, "on_evaluation", lambda learner, look: noted.append((look, learner.agent()))
+        Scripted, "on_evaluation", lambda learner, report: noted.append((report, learner.agent()))
     )
     script((SOLID, WEAK), WEAKEST, (OPTIMAL, LESS_SOLID))
     train()
     assert [agent for _, agent in noted] == [WEAK, WEAKEST, LESS_SOLID]
     for evaluation, agent in noted:
-        assert_is_about(evaluation, agent)
+        assert_figures_of(evaluation, agent)
 
 
-def test_where_strength_is_sampled_the_latest_agent_is_returned(script):
+def test_latest_agent_is_returned_if_strength_is_sampled(script):
     agents = [ttt_env.make_agent(name, LARGE) for name in ("weights", "random", "weights", "random")]
     script(*agents)
     assert ttt_env.train(LARGE, "scripted") is agents[-1]
 
 
-def test_the_log_has_the_figures_of_each_step(script, tmp_path):
+def test_log_holds_figures_of_each_step(script, tmp_path):
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     agents = (WEAK, OPTIMAL, WEAKEST)
     script(*agents)
@@ -276,7 +276,7 @@ def test_the_log_has_the_figures_of_each_step(script, tmp_path):
         assert logged == list(enumerate(values, 1))
 
 
-def test_the_table_of_trainings_has_the_figures_of_the_best_agent(script, monkeypatch):
+def test_table_of_trainings_holds_figures_of_best_agent(script, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "scripts")
     import train_unbeatable
 

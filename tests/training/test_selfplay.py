@@ -1,4 +1,4 @@
-"""The opponents of self-play, and the callback that trains against them and looks exactly."""
+"""The opponents of self-play, and the callback that trains against them and evaluates exactly."""
 
 import copy
 import io
@@ -27,7 +27,7 @@ from ttt_env.training.masking import MaskedDQN, MaskedQRDQN  # noqa: E402
 from ttt_env.training.pool import OpponentPool, StartDistribution, response_to  # noqa: E402
 from ttt_env.training.selfplay import SelfPlayCallback  # noqa: E402
 
-LARGE = "mnk-v0:m=5,n=4,k=2"  # too large to be enumerated, and soon over
+LARGE = "mnk-v0:m=5,n=4,k=2"  # too large to enumerate, and short
 ALGORITHMS = {
     "MaskablePPO": (contrib.MaskablePPO, {"n_steps": 8, "batch_size": 32}),
     "PPO": (sb3.PPO, {"n_steps": 8, "batch_size": 32}),
@@ -51,7 +51,7 @@ def same_policy(one, two):
 
 
 class TestPastSelves:
-    def test_stay_as_they_were_while_the_model_goes_on_learning(self):
+    def test_past_self_stays_unchanged_while_model_learns(self):
         model, boards = fresh("MaskedDQN"), open_boards()
         agent = SB3.from_model(TICTACTOE, model)
         frozen = PolicyTable.of(agent, positions="all")
@@ -62,15 +62,15 @@ class TestPastSelves:
         assert np.array_equal(before, frozen.policies(boards))
 
     @pytest.mark.parametrize("is_large", [False, True])
-    def test_a_response_gets_what_a_best_response_gets(self, is_large, monkeypatch):
-        """On large games it is known only where it is needed."""
+    def test_response_scores_like_best_response(self, is_large, monkeypatch):
+        """On large games its moves are computed when needed."""
         if is_large:
             monkeypatch.setattr("ttt_env.rules.sizes.TABLE_CELLS", 0)
         for name in ("random", "weights", "newell-simon", "minimax:depth=5"):
             worst = ttt_env.exploitability(name)
             played = ttt_env.match(response_to(ttt_env.make_agent(name)), name)
-            got = played.as_o.value, played.as_x.value
-            assert got == pytest.approx((worst.as_x, worst.as_o), abs=1e-12)
+            results = played.as_o.value, played.as_x.value
+            assert results == pytest.approx((worst.as_x, worst.as_o), abs=1e-12)
 
 
 def pool_of(learner, **options):
@@ -82,7 +82,7 @@ def pool_of(learner, **options):
 class TestPool:
     minimax = ttt_env.make_agent("minimax")
 
-    def test_is_bounded_and_keeps_the_latest(self):
+    def test_pool_is_bounded_and_keeps_latest(self):
         pool = pool_of(self.minimax, scripted=["random"], past=2, responses=1)
         learners = [PolicyTable.of(name, positions="all") for name in ("weights", "block", "minimax")]
         for learner in learners:
@@ -91,36 +91,36 @@ class TestPool:
         assert len(pool.responses) == 1
         assert pool.agents == [pool.scripted["random"], *learners[1:], *pool.responses]
 
-    def test_no_response_where_it_cannot_be_computed(self):
+    def test_no_response_in_large_games(self):
         pool = pool_of(self.minimax)
         pool.add(self.minimax, exact=False)
         assert len(pool.past) == 1 and not pool.responses
 
-    def test_prioritised_by_exact_results(self):
-        """Minimax against random scores what is known; against itself it draws."""
+    def test_prioritised_weights_follow_exact_results(self):
+        """Minimax scores the known value against random, and draws against itself."""
         pool = pool_of(self.minimax, draw="prioritised")
         (win, _, loss), (lost, _, won) = reference.OPTIMAL_V_RANDOM, reference.RANDOM_V_OPTIMAL
         score = (win - loss + won - lost) / 2
         expected = [float(((1 - score) / 2) ** 2), 0.25]
         assert pool.weights(self.minimax) == pytest.approx(expected, rel=1e-12)
 
-    def test_whoever_is_always_beaten_is_not_drawn_unless_all_are(self):
+    def test_beaten_opponents_have_no_weight_unless_all_are_beaten(self):
         pool = OpponentPool("random", draw="prioritised")  # one opponent needs no list
         pool.bind(ANY_MOVE_WINS)
         assert pool.weights(pool.scripted["random"]) == [0.25]
 
-    def test_fixed_weights_are_shared_by_a_kind(self):
+    def test_kind_shares_fixed_weight(self):
         pool = pool_of(self.minimax, draw={"scripted": 1, "responses": 3}, past=1, responses=2)
         for _ in range(2):
             pool.add(self.minimax, exact=True)
         assert pool.weights(self.minimax) == [0.5, 0.5, 0, 1.5, 1.5]
 
     @pytest.mark.parametrize("draw", ["uniform", {"past": 1}], ids=["all", "of nobody yet"])
-    def test_no_weights_are_those_of_all(self, draw):
+    def test_uniform_draw_has_no_weights(self, draw):
         assert pool_of(self.minimax, draw=draw).weights(self.minimax) is None
 
     @pytest.mark.parametrize(
-        ("options", "told"),
+        ("options", "message"),
         [
             ({"draw": "unifrom"}, "did you mean uniform"),
             ({"draw": {"pasts": 1}}, "did you mean past"),
@@ -134,8 +134,8 @@ class TestPool:
             ({"scripted": ["minmax"]}, "did you mean minimax"),
         ],
     )
-    def test_mistakes(self, options, told):
-        with pytest.raises((ParameterError, UnknownAgentError), match=told):
+    def test_bad_options_are_refused(self, options, message):
+        with pytest.raises((ParameterError, UnknownAgentError), match=message):
             pool_of(self.minimax, **options)
 
 
@@ -150,13 +150,15 @@ class Wrapper(VecEnvWrapper):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """A training, with all that it has written."""
-    found, folder = [], tmp_path_factory.mktemp("run")
+    reports, folder = [], tmp_path_factory.mktemp("run")
     model = fresh(tensorboard_log=str(folder / "log"))
     files = {"best": folder / "best.zip", "checkpoint": folder / "c"}
-    callback = SelfPlayCallback(every=64, until="budget", report=found.append, **files)
-    with redirect_stdout(io.StringIO()) as told:
+    callback = SelfPlayCallback(every=64, until="budget", report=reports.append, **files)
+    with redirect_stdout(io.StringIO()) as printed:
         model.learn(256, callback)
-    return SimpleNamespace(model=model, callback=callback, found=found, told=told.getvalue(), folder=folder)
+    return SimpleNamespace(
+        model=model, callback=callback, found=reports, told=printed.getvalue(), folder=folder
+    )
 
 
 class TestRun:
@@ -172,73 +174,73 @@ class TestRun:
             assert logged == [(step, pytest.approx(value, abs=1e-6)) for step, value in expected]
 
     @pytest.mark.slow
-    def test_says_when_the_model_is_less_exploitable(self, run):
-        told, least = [], float("inf")
+    def test_prints_when_exploitability_falls(self, run):
+        expected, least = [], float("inf")
         for evaluation in run.found:
             if (exploitability := evaluation.exploitability.exploitability) < least:
                 least = exploitability
-                told.append(f"{evaluation.steps:,} steps, exploitability {least:.4f}, worst: X ")
+                expected.append(f"{evaluation.steps:,} steps, exploitability {least:.4f}, worst: X ")
         lines = run.told.splitlines()
-        assert len(lines) == len(told) > 0
-        assert all(map(str.startswith, lines, told))
+        assert len(lines) == len(expected) > 0
+        assert all(map(str.startswith, lines, expected))
 
     @pytest.mark.slow
-    def test_keeps_the_best(self, run):
+    def test_best_model_is_saved(self, run):
         least = min(evaluation.exploitability.exploitability for evaluation in run.found)
-        kept = ttt_env.make_agent(f"sb3:{run.folder}/best.zip")
-        assert ttt_env.exploitability(kept).exploitability == least
+        best = ttt_env.make_agent(f"sb3:{run.folder}/best.zip")
+        assert ttt_env.exploitability(best).exploitability == least
         last = copy.deepcopy(run.model.policy.state_dict())
         for weights in run.model.policy.parameters():
             weights.data.zero_()
-        assert not same_policy(SB3.from_model(TICTACTOE, run.model), kept)
+        assert not same_policy(SB3.from_model(TICTACTOE, run.model), best)
         run.callback.restore_best(run.model)
-        assert same_policy(SB3.from_model(TICTACTOE, run.model), kept)
+        assert same_policy(SB3.from_model(TICTACTOE, run.model), best)
         run.model.policy.load_state_dict(last)
 
-    def test_goes_on_from_its_checkpoint(self, run):
-        found = []
+    def test_resumes_from_checkpoint(self, run):
+        reports = []
         model, callback = SelfPlayCallback.resumed(
-            run.folder / "c", until="budget", verbose=0, report=found.append
+            run.folder / "c", until="budget", verbose=0, report=reports.append
         )
         assert (model.num_timesteps, len(callback.pool.past)) == (256, 4)
         model.learn(128, callback, reset_num_timesteps=False)
-        assert [evaluation.steps for evaluation in found] == [320, 384]
+        assert [evaluation.steps for evaluation in reports] == [320, 384]
         assert model.get_env().get_attr("opponents")[0] == callback.pool.agents
 
 
 class TestSelfPlay:
     @pytest.mark.parametrize("name", [name if name == "MaskedDQN" else slow(name) for name in ALGORITHMS])
-    def test_with_any_algorithm(self, name):
-        model, found = fresh(name, LOPSIDED), []
+    def test_trains_every_algorithm(self, name):
+        model, reports = fresh(name, LOPSIDED), []
         callback = SelfPlayCallback(
-            OpponentPool(past=2, responses=2), every=64, until="budget", report=found.append
+            OpponentPool(past=2, responses=2), every=64, until="budget", report=reports.append
         )
         model.learn(192, callback)
-        steps = [evaluation.steps for evaluation in found]
+        steps = [evaluation.steps for evaluation in reports]
         assert steps[0] == 0 and steps[-1] == model.num_timesteps >= 192
         assert all(64 <= after - before <= 128 for before, after in pairwise(steps[:-1]))
         opponents = model.get_env().get_attr("opponents")[0]
         assert opponents == callback.pool.agents and len(opponents) == 6
 
     @pytest.mark.parametrize("name", ["PPO", slow("DQN")])
-    def test_looks_with_masks_and_exactly(self, name):
+    def test_evaluation_is_exact_and_masks_moves(self, name):
         """The figures are those of the model that plays by the rules, though it is trained without masks."""
-        found = []
+        reports = []
         model = fresh(name)
-        model.learn(64, SelfPlayCallback(every=64, report=found.append))
+        model.learn(64, SelfPlayCallback(every=64, report=reports.append))
         agent = SB3.from_model(TICTACTOE, model)
-        last = found[-1]
+        last = reports[-1]
         assert last.exploitability == ttt_env.exploitability(agent)
         assert last.certificate.worst_case == ttt_env.certify(agent).worst_case
         assert last.results == {name: ttt_env.match(agent, name) for name in ("random", "minimax")}
         assert last.results["random"].exact
 
-    def test_checkpoints_of_others_are_refused(self, tmp_path):
+    def test_other_checkpoints_are_refused(self, tmp_path):
         ttt_env.train(algo="q-learning", steps=1, until="budget", out=tmp_path / "q.npz")
         with pytest.raises(PolicyFileError, match=r"q\.npz\.checkpoint"):
             SelfPlayCallback.resumed(tmp_path / "q.npz.checkpoint")
 
-    def test_a_checkpoint_of_wrapped_environments_is_refused(self, tmp_path, capsys):
+    def test_checkpoint_of_wrapped_environments_is_refused(self, tmp_path, capsys):
         envs = VecNormalize(make_vec_env("tictactoe-v0", n_envs=2), norm_obs=False)
         model = sb3.PPO("MlpPolicy", envs, n_steps=16, batch_size=16)
         model.learn(32, SelfPlayCallback(verbose=0, until="budget"))
@@ -247,40 +249,40 @@ class TestSelfPlay:
             model.learn(32, SelfPlayCallback(verbose=0, checkpoint=tmp_path / "c"))
 
     @pytest.mark.parametrize("kind, policy", [("ARS", "LinearPolicy"), ("RecurrentPPO", "MlpLstmPolicy")])
-    def test_who_plays_by_more_than_the_position_is_refused(self, kind, policy):
+    def test_model_without_position_policy_is_refused(self, kind, policy):
         model = getattr(contrib, kind)(policy, ttt_env.make("tictactoe-v0", opponent="random"))
         with pytest.raises(ParameterError, match=f"{kind} gives no probabilities or values of the cells"):
             ttt_env.make_agent(model)
 
     @pytest.mark.slow
-    def test_goes_on_as_it_is_asked_to(self, tmp_path, capsys):
+    def test_resume_may_change_options(self, tmp_path, capsys):
         pool, starts = OpponentPool(["random"]), StartDistribution(LOPSIDED)
         callback = SelfPlayCallback(pool, starts=starts, every=128, until="budget", checkpoint=tmp_path / "c")
         fresh(game=LOPSIDED).learn(128, callback)
-        least, found = callback.progress.best.criterion[0], []
+        least, reports = callback.progress.best.criterion[0], []
         capsys.readouterr()
         model, callback = SelfPlayCallback.resumed(
-            tmp_path / "c", every=64, until="budget", report=found.append
+            tmp_path / "c", every=64, until="budget", report=reports.append
         )
         assert list(callback.pool.scripted) == ["random"] and isinstance(callback.starts, StartDistribution)
         model.learn(128, callback, reset_num_timesteps=False)
-        assert [evaluation.steps for evaluation in found] == [192, 256]
-        better = [evaluation for evaluation in found if evaluation.criterion[0] < least]
+        assert [evaluation.steps for evaluation in reports] == [192, 256]
+        better = [evaluation for evaluation in reports if evaluation.criterion[0] < least]
         assert len(capsys.readouterr().out.splitlines()) == len(better)
         for name, value in (("pool", pool), ("starts", starts)):
             with pytest.raises(ParameterError, match=f"{name}=.* of resumed self-play"):
                 SelfPlayCallback.resumed(tmp_path / "c", **{name: value})
 
-    def test_past_selves_are_not_needed(self):
+    def test_past_selves_are_optional(self):
         envs = make_vec_env("tictactoe-v0", n_envs=2, seed=0)
-        model, found = sb3.A2C("MlpPolicy", envs, n_steps=8, device="cpu", seed=0), []
+        model, reports = sb3.A2C("MlpPolicy", envs, n_steps=8, device="cpu", seed=0), []
         pool = OpponentPool("minimax", past=0, responses=1)
-        model.learn(64, SelfPlayCallback(pool, every=32, until="budget", report=found.append))
-        assert [evaluation.steps for evaluation in found] == [0, 32, 64]
+        model.learn(64, SelfPlayCallback(pool, every=32, until="budget", report=reports.append))
+        assert [evaluation.steps for evaluation in reports] == [0, 32, 64]
         assert [type(agent).__name__ for agent in pool.agents] == ["Minimax", "PolicyTable"]
 
-    def test_stops_at_a_certificate(self):
-        """On a board that X wins with any move, everyone is unbeatable."""
+    def test_stops_when_certified(self):
+        """On a board that X wins with any move, every agent is unbeatable."""
         envs = make_vec_env(ANY_MOVE_WINS, n_envs=2, play_as="X", seed=0, opponent="random")
         model = sb3.A2C("MlpPolicy", envs, device="cpu", seed=0)
         callback = SelfPlayCallback(OpponentPool(["random"]))
@@ -290,51 +292,54 @@ class TestSelfPlay:
         assert model.num_timesteps == 40
 
     @pytest.mark.parametrize("seconds_before", [0.0, 4.0])
-    def test_compiling_does_not_use_up_the_budget(self, seconds_before, monkeypatch):
-        """The clock of this test gives the first step of the environments 1,000 seconds, each other one 1."""
+    def test_compilation_does_not_use_budget(self, seconds_before, monkeypatch):
+        """The clock counts 1,000 seconds for the first step of the environments, and 1 for the others."""
         clock = [0.0]
 
-        class Slow(Wrapper):
+        class SlowFirstStep(Wrapper):
             def step_wait(self):
                 clock[0] += 1.0 if clock[0] else 1000.0
                 return self.venv.step_wait()
 
         monkeypatch.setattr("ttt_env.training.selfplay.time.monotonic", lambda: clock[0])
-        envs, callback = Slow(make_vec_env(TICTACTOE, n_envs=8, seed=0)), SelfPlayCallback(seconds=10.0)
+        envs, callback = (
+            SlowFirstStep(make_vec_env(TICTACTOE, n_envs=8, seed=0)),
+            SelfPlayCallback(seconds=10.0),
+        )
         callback.progress.seconds = seconds_before
         model = sb3.A2C("MlpPolicy", envs, device="cpu", seed=0).learn(8000, callback)
         assert model.num_timesteps == 8 * (1 + 10 - seconds_before)
 
     @pytest.mark.slow
-    def test_samples_what_cannot_be_computed(self):
+    def test_large_games_are_sampled(self):
         game = ttt_env.get_game(LARGE)
-        model, found = fresh(game=game), []
-        callback = SelfPlayCallback(OpponentPool(["random"], past=1), every=64, report=found.append)
+        model, reports = fresh(game=game), []
+        callback = SelfPlayCallback(OpponentPool(["random"], past=1), every=64, report=reports.append)
         model.learn(64, callback)
         assert not callback.is_done
-        assert found[0].certificate is None and found[0].exploitability is None
-        assert set(found[0].scalars()) == {"sampled/random as X", "sampled/random as O"}
-        assert found[0].results["random"].games == 200
+        assert reports[0].certificate is None and reports[0].exploitability is None
+        assert set(reports[0].scalars()) == {"sampled/random as X", "sampled/random as O"}
+        assert reports[0].results["random"].games == 200
         past, now = callback.pool.past[0], SB3.from_model(game, model)
         boards = ttt_env.Boards.start(game)
         assert past is callback.learner.agent() and not callback.pool.responses
         assert np.array_equal(past.policies(boards), now.policies(boards))
 
     @pytest.mark.parametrize("draw", ["prioritised", {"scripted": 1, "responses": 2}])
-    def test_hands_over_the_weights_through_a_wrapper(self, draw):
-        given = []
+    def test_weights_are_passed_through_wrapper(self, draw):
+        calls = []
 
-        class Told(Wrapper):
+        class RecordingEnv(Wrapper):
             def env_method(self, name, *arguments, **options):
-                given.append((name, *arguments))
+                calls.append((name, *arguments))
                 return self.venv.env_method(name, *arguments, **options)
 
-        envs = Told(make_vec_env(TICTACTOE, n_envs=8, seed=0))
+        envs = RecordingEnv(make_vec_env(TICTACTOE, n_envs=8, seed=0))
         callback = SelfPlayCallback(OpponentPool(draw=draw))
         sb3.A2C("MlpPolicy", envs, device="cpu", seed=0).learn(40, callback)
         pool = callback.pool
-        assert given[-1] == ("set_opponent", pool.agents, pool.weights(pool.past[-1]))
-        assert any(given[-1][2])
+        assert calls[-1] == ("set_opponent", pool.agents, pool.weights(pool.past[-1]))
+        assert any(calls[-1][2])
 
     @pytest.mark.parametrize(
         ("name", "is_reset"),
@@ -347,35 +352,37 @@ class TestSelfPlay:
     )
     def test_each_call_of_learn_is_evaluated(self, name, is_reset, tmp_path):
         """By default SB3 counts the steps of each call from 0."""
-        model, found = fresh(name, LOPSIDED), []
-        callback = SelfPlayCallback(every=128, until="budget", checkpoint=tmp_path / "c", report=found.append)
+        model, reports = fresh(name, LOPSIDED), []
+        callback = SelfPlayCallback(
+            every=128, until="budget", checkpoint=tmp_path / "c", report=reports.append
+        )
         for calls in (1, 2):
             model.learn(192, callback, reset_num_timesteps=is_reset)
-            assert found[-1].steps == 192 * calls
+            assert reports[-1].steps == 192 * calls
             agent = SB3.from_model(LOPSIDED, model)
-            assert found[-1].exploitability == ttt_env.exploitability(agent, LOPSIDED)
-        assert [evaluation.steps for evaluation in found] == [0, 128, 192, 320, 384]
+            assert reports[-1].exploitability == ttt_env.exploitability(agent, LOPSIDED)
+        assert [evaluation.steps for evaluation in reports] == [0, 128, 192, 320, 384]
         model, callback = SelfPlayCallback.resumed(
-            tmp_path / "c", every=128, until="budget", report=found.append
+            tmp_path / "c", every=128, until="budget", report=reports.append
         )
         model.learn(64, callback, reset_num_timesteps=is_reset)
-        assert found[-1].steps == 448
+        assert reports[-1].steps == 448
 
-    def test_opponents_of_long_names_do_not_stop_a_model_that_prints(self, capsys):
+    def test_long_opponent_names_do_not_break_printing(self, capsys):
         pool = OpponentPool(["epsilon:minimax,epsilon=0.123456"])
         fresh(verbose=1).learn(64, SelfPlayCallback(pool, every=64, verbose=0))
         assert "exploitability" in capsys.readouterr().out
 
-    def test_what_it_cannot_train_is_refused(self):
-        for options, told in (
+    def test_unsuitable_environments_and_options_are_refused(self):
+        for options, message in (
             ({"until": "optimall"}, "did you mean optimal"),
             ({"best": "c", "checkpoint": "c"}, "checkpoint is the same file"),
         ):
-            with pytest.raises(ParameterError, match=told):
+            with pytest.raises(ParameterError, match=message):
                 SelfPlayCallback(**options)
         with pytest.raises(ParameterError, match="make_vec_env"):
             sb3.A2C("MlpPolicy", "CartPole-v1", device="cpu").learn(10, SelfPlayCallback())
-        # The model would be asked about others than it learns from, and what it is worth would be wrong.
+        # The model would see other observations than it learns from, and its evaluation would be wrong.
         envs = VecNormalize(make_vec_env(TICTACTOE, n_envs=8, seed=0))
         with pytest.raises(ParameterError, match="norm_obs=False"):
             sb3.A2C("MlpPolicy", envs, device="cpu").learn(40, SelfPlayCallback())
@@ -383,7 +390,7 @@ class TestSelfPlay:
         sb3.A2C("MlpPolicy", envs, device="cpu").learn(40, SelfPlayCallback())
 
 
-def test_random_starts_are_positions_to_be_played_and_have_probabilities():
+def test_random_starts_are_open_positions_and_need_valid_probabilities():
     for shares in ((2.0,), (0.5, "a"), (0.5, 0.9)):
         with pytest.raises(ParameterError, match=r"StartDistribution|of the starts"):
             StartDistribution("tictactoe-v0", *shares)

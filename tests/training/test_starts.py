@@ -1,4 +1,4 @@
-"""Training games begin where it is declared, with chances that are computed by the naive rules."""
+"""Training games begin as declared, with probabilities computed by the naive rules."""
 
 from collections import Counter
 from fractions import Fraction
@@ -30,23 +30,23 @@ N_DRAWN = 4_000
 
 
 def policy_of(agent):
-    """The agent's policy by board, as the naive rules take it."""
+    """The agent's policy by board, in the form of the naive rules."""
     positions = positions_of(agent.game)
     return cache(lambda board: dict(enumerate(agent.policy(positions[board]).tolist())))
 
 
 def errors_of(agent, boards=None):
-    """The boards in which the agent may give value away, and those after which it may end below its due.
+    """The boards where the agent may blunder, and those where this may cost its seat the value of the game.
 
-    A seat's due is what best play from the empty board gives it. Of all boards, or of these.
+    That value is the result of best play from the empty board. Of all boards, or of these.
     """
     twin, policy, errors, costly_errors = naive.twin(agent.game), policy_of(agent), [], []
     for board in filter(twin.moves, boards or twin.boards()):
-        due = twin.value(twin.empty) * (1 if naive.mover(board) == "X" else -1)
+        game_value = twin.value(twin.empty) * (1 if naive.mover(board) == "X" else -1)
         worst = min(-twin.value(naive.play(board, cell)) for cell, chance in policy(board).items() if chance)
         if worst < twin.value(board):
             errors.append(board)
-        if worst < due <= twin.value(board):
+        if worst < game_value <= twin.value(board):
             costly_errors.append(board)
     return errors, costly_errors
 
@@ -68,7 +68,7 @@ def uniform(boards):
 
 
 def mixed(*parts):
-    """The chances of what is drawn from one of these distributions, each with its weight."""
+    """The distribution that draws from one of these distributions by their weights."""
     chances = Counter()
     for weight, part in parts:
         for board, chance in part.items():
@@ -78,9 +78,9 @@ def mixed(*parts):
 
 
 def random_boards(game):
-    """The chances of the boards after 0 to n − 1 random moves, all equally likely, on n cells.
+    """The distribution of the boards after 0 to n − 1 random moves, all equally likely, on n cells.
 
-    Neither a move that would end the game is made, nor one after it.
+    No move that would end the game is made, and none after it.
     """
     twin, chances = naive.twin(game), Counter()
 
@@ -98,19 +98,19 @@ def random_boards(game):
 
 
 def error_boards(errors, costly_errors):
-    """Of the starts at errors, four in five are at costly ones, if there are any."""
+    """Four in five starts at errors are at costly errors, if there are any."""
     if not costly_errors:
         return uniform(errors)
     return mixed(("4/5", uniform(costly_errors)), ("1/5", uniform(errors)))
 
 
-def drawn(starts):
+def draw_boards(starts):
     rng = np.random.default_rng(0)
     return [naive.board_of(str(starts(rng))) for _ in range(N_DRAWN)]
 
 
-def assert_drawn(boards, chances):
-    """Check that each board was drawn as often as its chance says, within five standard deviations."""
+def assert_distribution(boards, chances):
+    """Check that each board was drawn with its probability, within five standard deviations."""
     counts = Counter(boards)
     assert set(counts) <= set(chances)
     for board, chance in chances.items():
@@ -128,8 +128,8 @@ ERRORS, COSTLY = errors_of(AGENT)
 
 
 @pytest.mark.parametrize("game", [X_WINS, O_WINS], ids=lambda game: game.name)
-def test_a_random_position_is_one_after_a_random_number_of_random_moves(game):
-    assert_drawn(drawn(lambda rng: random_position(game, rng)), random_boards(game))
+def test_random_position_follows_random_number_of_moves(game):
+    assert_distribution(draw_boards(lambda rng: random_position(game, rng)), random_boards(game))
 
 
 @pytest.mark.parametrize(
@@ -146,32 +146,32 @@ def test_a_random_position_is_one_after_a_random_number_of_random_moves(game):
 def test_each_kind_of_start_has_its_share(shares, chances):
     starts = StartDistribution(X_WINS, *shares)
     starts.set_blunders(batch_of(X_WINS, ERRORS), batch_of(X_WINS, COSTLY))
-    assert_drawn(drawn(starts), chances)
+    assert_distribution(draw_boards(starts), chances)
 
 
-def test_errors_that_cost_nothing_are_drawn_uniformly_where_there_are_no_others():
+def test_cheap_errors_are_drawn_uniformly_without_costly_ones():
     starts, cheap = StartDistribution(X_WINS, 0.2, 0.5), set(ERRORS) - set(COSTLY)
     starts.set_blunders(batch_of(X_WINS, cheap), batch_of(X_WINS, []))
-    assert_drawn(drawn(starts), mixed(("1/5", RANDOM), ("1/2", uniform(cheap)), ("3/10", EMPTY)))
+    assert_distribution(draw_boards(starts), mixed(("1/5", RANDOM), ("1/2", uniform(cheap)), ("3/10", EMPTY)))
 
 
-def test_without_errors_their_share_begins_on_the_empty_board():
+def test_share_of_errors_falls_to_empty_board_without_errors():
     starts = StartDistribution(X_WINS, 0.2, 0.5)
-    assert_drawn(drawn(starts), mixed(("1/5", RANDOM), ("4/5", EMPTY)))
+    assert_distribution(draw_boards(starts), mixed(("1/5", RANDOM), ("4/5", EMPTY)))
 
 
 @pytest.mark.parametrize("game", [X_WINS, O_WINS, LOPSIDED], ids=lambda game: game.name)
-def test_an_error_is_costly_if_it_gives_away_what_the_game_is_worth_to_its_seat(game):
+def test_error_is_costly_if_it_loses_game_value(game):
     for agent in (Nth(game, 0), Nth(game, 1), ttt_env.make_agent("random", game)):
         errors, costly_errors = errors_of(agent)
-        found = costly_blunders(agent, batch_of(game, errors))
-        assert sorted(naive.board_of(str(position)) for position in found) == sorted(costly_errors)
+        costly = costly_blunders(agent, batch_of(game, errors))
+        assert sorted(naive.board_of(str(position)) for position in costly) == sorted(costly_errors)
 
 
 @pytest.mark.parametrize("until", ["budget", "optimal"])
 @pytest.mark.slow
-def test_self_play_begins_at_the_errors_of_the_model_as_it_is_now(until):
-    """Towards optimal play they are those of the whole game, else those that the model can reach."""
+def test_self_play_starts_at_errors_of_current_model(until):
+    """Towards optimal play these are all errors of the game, otherwise those that the model can reach."""
     starts = StartDistribution(LOPSIDED, 0.0, 1.0)
     envs = make_vec_env(LOPSIDED, n_envs=4, seed=0, start=starts)
     model = sb3.A2C("MlpPolicy", envs, device="cpu", seed=0)
@@ -179,30 +179,30 @@ def test_self_play_begins_at_the_errors_of_the_model_as_it_is_now(until):
     agent = SB3.from_model(LOPSIDED, model)
     errors, costly_errors = errors_of(agent, None if until == "optimal" else reached_by(agent))
     assert errors
-    assert_drawn(drawn(starts), error_boards(errors, costly_errors))
+    assert_distribution(draw_boards(starts), error_boards(errors, costly_errors))
 
 
-def test_the_environments_of_a_recipe_begin_by_its_shares():
-    """The model is X, and sees the start itself where X is to move."""
+def test_recipe_environments_start_by_shares():
+    """The model is X and sees the start itself if X is to move."""
     options = {"random_starts": 0.0, "blunder_starts": 0.5, "envs.play_as": "X", "envs.n_envs": N_DRAWN}
     learner = learner_class("a2c")(X_WINS, **options)
     errors = [board for board in ERRORS if naive.mover(board) == "X"]
     learner.starts.set_blunders(batch_of(X_WINS, errors), batch_of(X_WINS, COSTLY))
     planes = learner.model.get_env().reset().reshape(N_DRAWN, -1, 2)
     boards = ["".join("X" if mine else "O" if theirs else "." for mine, theirs in each) for each in planes]
-    assert_drawn(boards, mixed(("1/2", error_boards(errors, COSTLY)), ("1/2", EMPTY)))
+    assert_distribution(boards, mixed(("1/2", error_boards(errors, COSTLY)), ("1/2", EMPTY)))
 
 
-def test_alphazero_begins_games_by_its_shares():
-    """A game in which no move was made after a move in all of them has just begun."""
+def test_alphazero_games_start_by_shares():
+    """A game without moves, after a move in all games, has just begun."""
     settings = {"games": 500, "simulations": 1, "channels": 2, "blocks": 1, "pause": 1}
     learner = AlphaZeroLearner(X_WINS, random_starts=0.25, blunder_starts=0.5, **settings)
-    games, begun = learner.games, []
+    games, starts = learner.games, []
     learner.advance()
     learner.on_evaluation(evaluate(AGENT, {}, 0, 0.0, everywhere=False))
-    while len(begun) < N_DRAWN:
+    while len(starts) < N_DRAWN:
         games.move(learner.search)
         for mine, theirs in games.masks[:, games.lengths == 0].T.tolist():
-            begun.append(naive.board_of(str(ttt_env.Position(X_WINS, mine, theirs))))
+            starts.append(naive.board_of(str(ttt_env.Position(X_WINS, mine, theirs))))
     errors, _ = errors_of(AGENT, reached_by(AGENT))
-    assert_drawn(begun, mixed(("1/4", RANDOM), ("1/2", uniform(errors)), ("1/4", EMPTY)))
+    assert_distribution(starts, mixed(("1/4", RANDOM), ("1/2", uniform(errors)), ("1/4", EMPTY)))

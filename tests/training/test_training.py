@@ -1,4 +1,4 @@
-"""Training by recipe: budgets, files, and going on after the process was killed."""
+"""Training by recipe: budgets, files, and resuming after the process was killed."""
 
 import hashlib
 import importlib
@@ -32,11 +32,11 @@ SMALL = ttt_env.get_game("mnk-v0:m=3,n=2,k=2")
 
 
 def checkpoint(content):
-    """A checkpoint that is as it was written, whatever its content is."""
+    """An intact checkpoint with any content."""
     return b"ttt_env checkpoint 4\n" + hashlib.sha256(content).digest() + content
 
 
-def left_off(out, algo="maskable-ppo", game=TICTACTOE):
+def load_training(out, algo="maskable-ppo", game=TICTACTOE):
     """The training in the checkpoint of a model's file."""
     return TrainingOptions(game, algo).begin(checkpoint=checkpoint_of(out))
 
@@ -48,15 +48,15 @@ def same_weights(one, two):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("algo", ["dqn", "maskable-ppo", "ppo", "qr-dqn"])
-def test_a_learned_agent_is_certified(algo):
+def test_trained_agent_is_unbeatable(algo):
     """Deep Q-learning takes some seconds to be unbeatable on both seats."""
-    found = []
-    agent = train(algo=algo, seconds=120.0 if algo == "dqn" else 300.0, report=found.append)
-    assert found[-1].certificate.unbeatable
+    reports = []
+    agent = train(algo=algo, seconds=120.0 if algo == "dqn" else 300.0, report=reports.append)
+    assert reports[-1].certificate.unbeatable
     assert ttt_env.certify(agent).unbeatable
 
 
-def test_a_missing_torch_names_its_extra(monkeypatch):
+def test_missing_torch_names_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     for algo in ("alphazero", "dqn"):
         with pytest.raises(ImportError, match=r'needs? the extra "train"'):
@@ -66,78 +66,82 @@ def test_a_missing_torch_names_its_extra(monkeypatch):
         importlib.import_module("ttt_env.alphazero.torch_network")
 
 
-def test_another_game(tmp_path):
-    found = []
-    train(SMALL, steps=4500, out=tmp_path / "model.zip", report=found.append)
-    kept = ttt_env.certify(ttt_env.make_agent(f"sb3:{tmp_path}/model.zip", SMALL), SMALL)
-    assert kept.worst_case == min(found, key=lambda evaluation: evaluation.criterion).certificate.worst_case
+def test_training_on_other_game(tmp_path):
+    reports = []
+    train(SMALL, steps=4500, out=tmp_path / "model.zip", report=reports.append)
+    saved = ttt_env.certify(ttt_env.make_agent(f"sb3:{tmp_path}/model.zip", SMALL), SMALL)
+    assert (
+        saved.worst_case == min(reports, key=lambda evaluation: evaluation.criterion).certificate.worst_case
+    )
 
 
-def test_the_best_model_is_handed_back_not_the_last(tmp_path):
-    """On a board that X wins with any move none is better than the first, with which training began."""
+def test_best_model_is_returned_instead_of_last(tmp_path):
+    """On a board that X wins with any move, no model is better than the untrained one."""
     options = {"algo": "a2c", "opponents": ["random"], "until": "budget"}
     first = train(ANY_MOVE_WINS, steps=1, **options)
     model = train(ANY_MOVE_WINS, steps=1000, out=tmp_path / "m.zip", **options)
-    last = left_off(tmp_path / "m.zip", "a2c", ANY_MOVE_WINS).learner.model
+    last = load_training(tmp_path / "m.zip", "a2c", ANY_MOVE_WINS).learner.model
     assert same_weights(model, first) and not same_weights(SB3.from_model(ANY_MOVE_WINS, last), first)
 
 
 @pytest.mark.slow
-def test_same_seed_same_model():
+def test_equal_seeds_give_equal_models():
     one, two, other = (train(steps=9000, seed=seed, until="budget") for seed in (1, 1, 2))
     assert same_weights(one, two) and not same_weights(one, other)
 
 
 @pytest.mark.slow
-def test_opponents_of_ones_own(tmp_path):
-    """Functions, too, are in the checkpoint."""
+def test_custom_opponents_are_saved(tmp_path):
+    """The checkpoint holds functions, too."""
     opponents = ["weights", lambda position: position.legal_cells[-1]]
     train(SMALL, "a2c", opponents=opponents, steps=10, out=tmp_path / "m.zip")
-    first, last = left_off(tmp_path / "m.zip", "a2c", SMALL).learner.pool.specs
+    first, last = load_training(tmp_path / "m.zip", "a2c", SMALL).learner.pool.specs
     assert first == "weights" and last(TICTACTOE.start) == 8
 
 
-def test_opponents_of_one_name_all_take_part():
-    """Two of them are of the same class."""
+def test_opponents_with_equal_names_all_take_part():
+    """Two of them have the same class."""
     lookups = [Lookup.of(spec, SMALL) for spec in ("minimax", "random")]
-    opponents, found = [*lookups, "random", "random"], []
-    agent = train(SMALL, "dqn", opponents=opponents, steps=8, until="budget", report=found.append)
-    assert list(found[-1].results) == ["Lookup", "Lookup (2)", "random", "random (2)"]
-    assert list(found[-1].results.values()) == [ttt_env.match(agent, each, SMALL) for each in opponents]
+    opponents, reports = [*lookups, "random", "random"], []
+    agent = train(SMALL, "dqn", opponents=opponents, steps=8, until="budget", report=reports.append)
+    assert list(reports[-1].results) == ["Lookup", "Lookup (2)", "random", "random (2)"]
+    assert list(reports[-1].results.values()) == [ttt_env.match(agent, each, SMALL) for each in opponents]
 
 
 class TestResume:
     @pytest.mark.slow
     @pytest.mark.parametrize(("algo", "steps"), [("maskable-ppo", 8192), ("ppo", 8192), ("dqn", 8192)])
-    def test_is_as_if_nothing_had_happened(self, algo, steps, tmp_path):
-        """The same weights, bit by bit: model, optimizer, buffer, pool, games and generators have gone on."""
+    def test_resumed_training_equals_uninterrupted_one(self, algo, steps, tmp_path):
+        """The same weights, bit by bit: model, optimizer, buffer, pool, games and generators continue."""
         options = {"algo": algo, "seed": 3, "until": "budget"}
         train(steps=steps, out=tmp_path / "one.zip", **options)
         train(steps=2 * steps, out=tmp_path / "one.zip", resume=True, **options)
         train(steps=2 * steps, out=tmp_path / "two.zip", **options)
-        one, two = (left_off(tmp_path / f"{n}.zip", algo) for n in ("one", "two"))
+        one, two = (load_training(tmp_path / f"{n}.zip", algo) for n in ("one", "two"))
         assert one.learner.steps == two.learner.steps == 2 * steps
         assert same_weights(*(SB3.from_model(TICTACTOE, each.learner.model) for each in (one, two)))
         assert one.progress.evaluation.results == two.progress.evaluation.results
 
     @pytest.mark.parametrize(("algo", "steps"), [("q-learning", 201), ("value-network", 201), ("cfr", 4)])
     @pytest.mark.slow
-    def test_learners_of_this_package_go_on_too(self, algo, steps, tmp_path):
+    def test_learners_without_sb3_resume_exactly(self, algo, steps, tmp_path):
         options = {"algo": algo, "seed": 3, "until": "budget"}
         train(steps=steps, out=tmp_path / "one.npz", **options)
         train(steps=2 * steps, out=tmp_path / "one.npz", resume=True, **options)
         train(steps=2 * steps, out=tmp_path / "two.npz", **options)
-        states = [pickle.dumps(left_off(tmp_path / f"{n}.npz", algo).learner.state()) for n in ("one", "two")]
+        states = [
+            pickle.dumps(load_training(tmp_path / f"{n}.npz", algo).learner.state()) for n in ("one", "two")
+        ]
         assert states[0] == states[1]
 
     @pytest.mark.parametrize("algo", ["q-learning", "alphazero", "a2c"])
     @pytest.mark.slow
-    def test_a_model_that_is_gone_is_written_again(self, algo, tmp_path):
+    def test_deleted_model_is_written_again(self, algo, tmp_path):
         learner = learner_class(algo)
         out = tmp_path / f"model.{learner.suffix}"
         spec = f"{learner.plays_as}:{out}"
-        more = {"filters": 2, "blocks": 1} if algo == "alphazero" else {}
-        train(algo=algo, steps=1, until="budget", out=out, **more)
+        size = {"filters": 2, "blocks": 1} if algo == "alphazero" else {}
+        train(algo=algo, steps=1, until="budget", out=out, **size)
         policies = ttt_env.make_agent(spec, TICTACTOE).policies(open_boards()[::99])
         out.unlink()
         train(algo=algo, steps=1, until="budget", out=out, resume=True)
@@ -145,31 +149,34 @@ class TestResume:
         assert np.array_equal(again, policies)
 
     @pytest.mark.slow
-    def test_the_random_generators_go_on_and_a_used_up_budget_trains_no_more(self, tmp_path):
+    def test_generators_resume_and_used_up_budget_trains_no_more(self, tmp_path):
         options = {"algo": "a2c", "steps": 100, "out": tmp_path / "model.zip", "until": "budget"}
-        model, found = train(**options), []
-        training = left_off(tmp_path / "model.zip", "a2c")
-        random.random(), np.random.random(), torch.rand(1)  # no longer where a seed has put them
+        model, reports = train(**options), []
+        training = load_training(tmp_path / "model.zip", "a2c")
+        random.random(), np.random.random(), torch.rand(1)  # no longer in their seeded state
         training.checkpoint = checkpoint_of(tmp_path / "other.zip")
         training.write()
         drawn = random.random(), np.random.random(), torch.rand(1).item()
-        left_off(tmp_path / "other.zip", "a2c")
+        load_training(tmp_path / "other.zip", "a2c")
         assert (random.random(), np.random.random(), torch.rand(1).item()) == drawn
-        again = train(**options, resume=True, report=found.append)
-        assert left_off(tmp_path / "model.zip", "a2c").learner.steps == training.learner.steps and not found
+        again = train(**options, resume=True, report=reports.append)
+        assert (
+            load_training(tmp_path / "model.zip", "a2c").learner.steps == training.learner.steps
+            and not reports
+        )
         assert same_weights(model, again)
 
     @pytest.mark.slow
-    def test_a_training_until_unbeatable_goes_on_until_optimal(self, tmp_path):
-        """On a board that X wins with any move all models are both; what was not counted is counted now."""
-        game, out, found = ANY_MOVE_WINS, tmp_path / "m.zip", []
+    def test_unbeatable_training_resumes_towards_optimal(self, tmp_path):
+        """On a board that X wins with any move all models are both; blunders are counted only now."""
+        game, out, reports = ANY_MOVE_WINS, tmp_path / "m.zip", []
         train(game, "a2c", steps=50_000, opponents=["random"], out=out)
-        assert left_off(out, "a2c", game).learner.steps <= 256
-        train(game, "a2c", steps=50_000, until="optimal", out=out, resume=True, report=found.append)
-        assert [evaluation.blunders_everywhere for evaluation in found] == [0]
+        assert load_training(out, "a2c", game).learner.steps <= 256
+        train(game, "a2c", steps=50_000, until="optimal", out=out, resume=True, report=reports.append)
+        assert [evaluation.blunders_everywhere for evaluation in reports] == [0]
 
     @pytest.mark.slow
-    def test_seconds_count_from_the_beginning(self, tmp_path):
+    def test_seconds_count_from_first_start(self, tmp_path):
         first, second = [], []
         options = {"algo": "a2c", "out": tmp_path / "model.zip", "until": "budget"}
         train(seconds=0.05, report=first.append, **options)
@@ -179,38 +186,38 @@ class TestResume:
         train(seconds=whole, resume=True, report=second.append, **options)
         assert second[0].seconds > first[-1].seconds and second[-1].seconds >= whole
 
-    def test_towards_a_new_goal_the_best_agent_is_kept(self, tmp_path):
-        """Its blunders everywhere were not counted before: this one is unbeatable, and has 24."""
-        options, found = {"algo": "q-learning", "out": tmp_path / "model.npz"}, []
+    def test_new_goal_keeps_best_agent(self, tmp_path):
+        """Its blunders everywhere were not counted before: this agent is unbeatable and has 24."""
+        options, reports = {"algo": "q-learning", "out": tmp_path / "model.npz"}, []
         first = train(**options, seed=3)
-        agent = train(**options, resume=True, until="optimal", steps=4500, report=found.append)
+        agent = train(**options, resume=True, until="optimal", steps=4500, report=reports.append)
         counts = [len(blunders_everywhere(each, TICTACTOE)) for each in (first, agent)]
-        assert counts[1] == min(evaluation.blunders_everywhere for evaluation in found) < counts[0]
+        assert counts[1] == min(evaluation.blunders_everywhere for evaluation in reports) < counts[0]
 
     @pytest.mark.slow
-    def test_the_best_of_all_is_ranked_anew_by_a_new_goal(self, tmp_path):
-        """That is not the model as it is now, which goes on unchanged."""
+    def test_best_agent_is_ranked_again_by_new_goal(self, tmp_path):
+        """It is not the current model, which continues unchanged."""
         agent = train(algo="a2c", steps=2000, out=tmp_path / "m.zip", until="budget", seed=1)
         options = TrainingOptions(TICTACTOE, "a2c", until="optimal")
         training = options.begin(checkpoint=checkpoint_of(tmp_path / "m.zip"))
-        before = left_off(tmp_path / "m.zip", "a2c")
+        before = load_training(tmp_path / "m.zip", "a2c")
         assert training.progress.best.steps < training.learner.steps
         assert training.progress.best.blunders_everywhere == len(blunders_everywhere(agent, TICTACTOE)) > 0
         models = [each.learner.model for each in (training, before)]
         assert same_weights(*(SB3.from_model(TICTACTOE, model) for model in models))
 
-    def test_of_something_else(self, tmp_path):
+    def test_resume_from_other_training_is_refused(self, tmp_path):
         out = tmp_path / "model.npz"
         train(algo="q-learning", steps=10, out=out)
         before = checkpoint_of(out).read_bytes()
         for game, algo in ((SMALL, "q-learning"), (TICTACTOE, "value-network")):
-            told = f"q-learning on tictactoe-v0, not of {algo} on {game.name}"
-            with pytest.raises(PolicyFileError, match=told):
+            message = f"q-learning on tictactoe-v0, not of {algo} on {game.name}"
+            with pytest.raises(PolicyFileError, match=message):
                 train(game, algo, steps=20, out=out, resume=True)
         assert checkpoint_of(out).read_bytes() == before
 
     @pytest.mark.parametrize(
-        ("content", "told"),
+        ("content", "message"),
         [
             (None, "no checkpoint"),
             (b"", "is not a checkpoint"),
@@ -223,16 +230,16 @@ class TestResume:
             (checkpoint(pickle.dumps([])), "of another version"),
         ],
     )
-    def test_what_is_no_checkpoint(self, content, told, tmp_path):
+    def test_invalid_checkpoint_is_refused(self, content, message, tmp_path):
         if content is not None:
             (tmp_path / "model.zip.checkpoint").write_bytes(content)
-        with pytest.raises(PolicyFileError, match=told):
+        with pytest.raises(PolicyFileError, match=message):
             train(steps=10, out=tmp_path / "model.zip", resume=True)
 
 
 @pytest.mark.slow
-def test_killed_in_the_middle_and_resumed(tmp_path):
-    """`kill -9` at no chosen moment, three times: files are always whole, and steps only grow."""
+def test_killed_training_resumes(tmp_path):
+    """`kill -9` at random moments, three times: files are always complete, and steps only grow."""
     out, steps = tmp_path / "model.zip", 0
     checkpoint = checkpoint_of(out)
     command = [sys.executable, "-m", "ttt_env.app", "train", "ppo", "--until", "budget", "--out", str(out)]
@@ -249,24 +256,24 @@ def test_killed_in_the_middle_and_resumed(tmp_path):
         assert process.poll() is None and n_writes == 3
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
-        training = left_off(out, "ppo")
+        training = load_training(out, "ppo")
         assert training.progress.evaluation.steps == training.learner.steps > steps
         steps = training.learner.steps
         assert ttt_env.match(f"sb3:{out}", "random").exact
-    found = []
-    train(algo="ppo", steps=steps + 1, until="budget", out=out, resume=True, report=found.append)
-    assert found[-1].steps > steps
+    reports = []
+    train(algo="ppo", steps=steps + 1, until="budget", out=out, resume=True, report=reports.append)
+    assert reports[-1].steps > steps
 
 
 @pytest.mark.parametrize("agent", ["random", "minimax"])
-def test_the_progress_of_a_long_training_fits_into_80_columns(agent):
+def test_progress_line_fits_in_80_columns(agent):
     """The bar and the time take 17 of them."""
     evaluation = evaluate(ttt_env.make_agent(agent), {}, 1_269_760, 322.0, everywhere=False)
     assert len(str(evaluation)) <= 80 - 17
 
 
 @pytest.mark.parametrize(
-    ("bad", "told"),
+    ("arguments", "message"),
     [
         ({"steps": 0}, "steps=0"),
         ({"seconds": 0.0}, "seconds=0.0"),
@@ -291,6 +298,6 @@ def test_the_progress_of_a_long_training_fits_into_80_columns(agent):
     ],
     ids=str,
 )
-def test_bad_arguments_are_refused_before_anything_is_learned(bad, told):
-    with pytest.raises(ttt_env.TttEnvError, match=told):
-        train(**{"algo": "q-learning", "steps": 10, **bad})
+def test_bad_arguments_are_refused_before_training(arguments, message):
+    with pytest.raises(ttt_env.TttEnvError, match=message):
+        train(**{"algo": "q-learning", "steps": 10, **arguments})

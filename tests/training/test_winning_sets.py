@@ -1,4 +1,4 @@
-"""Networks that look at winning sets, the positions where training begins again, and what is remembered."""
+"""Networks over winning sets, the starts of training games, and the learning rate."""
 
 import gymnasium
 import numpy as np
@@ -54,8 +54,8 @@ def model_of(build, game=TICTACTOE, **policy_kwargs):
     ids=[f"{build.__name__}-{name}" for build in ALGORITHMS for name in GAMES],
 )
 class TestNetwork:
-    def test_moves_with_the_board(self, game, build):
-        """A symmetry moves the scores as it moves the stones, but for what puts the first of equals ahead."""
+    def test_network_is_equivariant(self, game, build):
+        """A symmetry moves the scores with the stones, except for the term that breaks ties."""
         agent, boards = SB3.from_model(game, model_of(build, game)), Boards.of(random_positions(game, 100))
         ahead = np.arange(game.n_cells - 1, -1, -1) * 1e-4
         before = agent._scores(boards) - ahead
@@ -64,13 +64,13 @@ class TestNetwork:
             moved = transform_boards(boards, permutation)
             after = (agent._scores(moved) - ahead)[:, list(permutation)]
             differences = (after - before)[boards.legal]
-            # Actor-critic scores are logits, known but for a constant in each position.
+            # Actor-critic scores are logits, known up to a constant in each position.
             if build is WinningSetsPPO:
                 rows = zip(after - before, boards.legal, strict=True)
                 differences = np.array([np.ptp(row[legal]) for row, legal in rows])
             assert np.abs(differences).max() < 1e-3 * spread
 
-    def test_is_the_same_alone_and_in_a_batch(self, game, build):
+    def test_single_evaluation_equals_batch(self, game, build):
         """Rounding must not decide between symmetric cells: the first of them is played."""
         agent, boards = SB3.from_model(game, model_of(build, game)), Boards.of(random_positions(game, 100))
         policies = checked_policies(agent, boards)
@@ -78,19 +78,19 @@ class TestNetwork:
         for number in range(len(boards)):
             assert np.array_equal(agent.policies(boards[number : number + 1])[0], policies[number])
 
-    def test_sees_the_difference(self, game, build):
-        """Positions that are not symmetric look different to it, nearly all of them."""
+    def test_network_distinguishes_positions(self, game, build):
+        """Nearly all positions that are not symmetric get different features."""
         boards = Boards.of(random_positions(game, 100))
         extractor = model_of(build, game, rounds=1).policy.make_features_extractor()
         with torch.no_grad():
             cells = extractor(torch.as_tensor(boards.planes).float()).reshape(len(boards), game.n_cells, -1)
-        looks = {tuple(np.round(row, 3)) for row in cells.sum(dim=1).numpy()}
+        features = {tuple(np.round(row, 3)) for row in cells.sum(dim=1).numpy()}
         keys = {str(ttt_env.rules.symmetry.canonical(board)) for board in boards}
-        assert len(looks) > 0.9 * len(keys)
+        assert len(features) > 0.9 * len(keys)
 
 
 @pytest.mark.parametrize("build", ALGORITHMS)
-def test_a_saved_model_plays_alike(build, tmp_path):
+def test_saved_model_plays_equally(build, tmp_path):
     model = model_of(build, width=8, rounds=1)
     model.game = TICTACTOE
     model.save(tmp_path / "model.zip")
@@ -102,7 +102,7 @@ def test_a_saved_model_plays_alike(build, tmp_path):
 
 
 @pytest.mark.parametrize("build", ALGORITHMS)
-def test_needs_the_planes_of_a_game(build):
+def test_network_needs_planes(build):
     flat = make_vec_env(TICTACTOE, observation="flat")
     for envs in (flat, DummyVecEnv([lambda: gymnasium.make("CartPole-v1")])):
         with pytest.raises(ParameterError, match="WinningSetsPolicy needs environments of"):
@@ -110,15 +110,15 @@ def test_needs_the_planes_of_a_game(build):
 
 
 class TestFallingRate:
-    def test_halves_and_goes_on(self):
-        rate, found = FallingRate(first=0.6, halves_after=100), []
+    def test_rate_halves_and_keeps_falling(self):
+        rate, rates = FallingRate(first=0.6, halves_after=100), []
         for rate.steps in (0, 100, 200, 500):
-            found.append(rate(1.0))
-        assert found == pytest.approx([0.6, 0.3, 0.2, 0.1])
+            rates.append(rate(1.0))
+        assert rates == pytest.approx([0.6, 0.3, 0.2, 0.1])
 
     @pytest.mark.parametrize("build", ALGORITHMS)
-    def test_is_what_the_optimizer_takes(self, build, tmp_path):
-        """In steps of the training, however many it will have; a saved model goes on with its rate."""
+    def test_optimizer_uses_rate(self, build, tmp_path):
+        """The rate depends on steps, not on the length of the training; a saved model keeps its rate."""
         envs = make_vec_env(TICTACTOE, n_envs=8, seed=0)
         rate = {"first": 1e-2, "halves_after": 64}
         model = build("WinningSetsPolicy", envs, learning_rate=rate, device="cpu", **ALGORITHMS[build])
@@ -132,7 +132,7 @@ class TestFallingRate:
 class TestErrors:
     @pytest.mark.parametrize("agent", [slow("random"), slow("weights"), lowest])
     @pytest.mark.slow
-    def test_costly_ones_lead_below_the_value_of_the_game(self, agent):
+    def test_costly_errors_lose_game_value(self, agent):
         """On 3×3, a draw: a possible move loses a position that was not lost."""
         agent = ttt_env.make_agent(agent)
         errors = blunders_everywhere(agent)
@@ -142,18 +142,18 @@ class TestErrors:
             after = [-solution.value_of(position.play(cell)) for cell in cells]
             if solution.value_of(position) >= 0 and min(after) < 0:
                 expected.append(str(position))
-        found = [str(position) for position in costly_blunders(agent, errors)]
-        assert found == expected and 0 < len(found) < len(errors)
+        costly = [str(position) for position in costly_blunders(agent, errors)]
+        assert costly == expected and 0 < len(costly) < len(errors)
 
-    def test_on_a_game_that_x_wins_one_seat_has_nothing_to_lose(self):
+    def test_losing_seat_has_no_costly_errors(self):
         game = ttt_env.get_game("mnk-v0:m=3,n=2,k=2")
         agent = ttt_env.make_agent("random", game)
-        found = costly_blunders(agent, blunders_everywhere(agent))
-        assert len(found) and not (found.ply % 2).any()
+        costly = costly_blunders(agent, blunders_everywhere(agent))
+        assert len(costly) and not (costly.ply % 2).any()
         perfect = ttt_env.make_agent("minimax")
         assert len(costly_blunders(perfect, blunders_everywhere(perfect))) == 0
 
-    def test_episodes_begin_at_them(self):
+    def test_episodes_start_at_errors(self):
         starts, rng = StartDistribution(TICTACTOE, 0.2, blunders=0.5), np.random.default_rng(0)
         assert {starts(rng).ply for _ in range(100)} >= {0, 1, 2}
         one, two = (ttt_env.Position.parse(text) for text in ("X../.../...", "X../.O./..X"))
@@ -164,17 +164,17 @@ class TestErrors:
 
 
 @pytest.mark.slow
-def test_training_tells_where_it_errs():
-    """The model that a training ends with, still beatable, has begun episodes where it erred."""
-    found = []
-    training = TrainingOptions(TICTACTOE, "dqn").begin(found.append)
+def test_training_starts_at_its_own_errors():
+    """The final model, still beatable, has started episodes at its own errors."""
+    reports = []
+    training = TrainingOptions(TICTACTOE, "dqn").begin(reports.append)
     training.run(Budget(steps=2100))
     start = training.learner.model.get_env().envs._start
-    assert {str(position) for position in start._all} == {str(position) for position in found[-1].blunders}
+    assert {str(position) for position in start._all} == {str(position) for position in reports[-1].blunders}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mnk-v0:m=4,n=3,k=3", "mnk-v0:m=4,n=4,k=4"])
-def test_is_certified_on_larger_boards(name):
+def test_trained_model_is_unbeatable_on_larger_boards(name):
     game = ttt_env.get_game(name)
     assert ttt_env.certify(train(game, "maskable-ppo", steps=1_000_000), game).unbeatable

@@ -1,7 +1,7 @@
-"""The findings of axe-core in a page, in the colours that a visitor may have asked for.
+"""The findings of axe-core in a page, in the colours that a visitor may prefer.
 
-`axe.min.js` is axe-core 4.14.1 by Deque Systems, under the Mozilla Public License 2.0, as npm has it. No page
-and no wheel holds it: the tests alone use it.
+`axe.min.js` is axe-core 4.14.1 by Deque Systems, under the Mozilla Public License 2.0, as published on npm.
+Only tests use it: no page and no wheel contains it.
 """
 
 from pathlib import Path
@@ -21,10 +21,10 @@ def emulate(browser, media):
 
 
 def findings(page):
-    """The findings of axe-core, and its open questions for people, by rule, with the element and the reason.
+    """The findings of axe-core, including those it leaves to people, as rule, element and reason.
 
-    On a phone the contrast of a text that is partly scrolled out of its frame, or lies under a sheet, is left
-    out: axe-core cannot tell it, and in a wide window such texts are in view.
+    In a narrow window, texts that are partly scrolled out of their frame or lie under a sheet are excluded
+    from the contrast check: axe-core cannot determine it, and in a wide window such texts are in view.
     """
     page.run(AXE)
     script = """const done = arguments[0];
@@ -43,7 +43,7 @@ def findings(page):
 
 
 def violations(page, **options):
-    """The findings of axe-core with these options of its own, by rule, with the element and the reason."""
+    """The violations that axe-core finds with these options, as rule, element and reason."""
     page.run(AXE)
     script = """const [options, done] = arguments;
         const told = ({id, nodes}) => nodes.map((node) => [id, node.html, node.failureSummary]);

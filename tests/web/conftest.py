@@ -42,36 +42,36 @@ def log(tmp_path):
 
 @pytest.fixture(scope="session")
 def shared_client():
-    with TestClient(create_app(), base_url="http://localhost") as made:
-        yield made
+    with TestClient(create_app(), base_url="http://localhost") as client:
+        yield client
 
 
 @pytest.fixture
 def ask(shared_client):
-    """Asks the server a question as its page does, and gives the answer."""
+    """A function that sends a question to the server like its page and returns the answer."""
 
-    def asked(name, **question):
+    def post(name, **question):
         response = shared_client.post(f"/answers/{name}", json=question)
         assert response.status_code == 200, response.text
         return response.json()
 
-    return asked
+    return post
 
 
 @pytest.fixture
 def refusal(shared_client):
-    """Asks the server a question that it refuses, and gives the reason."""
+    """A function that sends a question that the server refuses and returns the reason."""
 
-    def asked(name, **question):
+    def post(name, **question):
         response = shared_client.post(f"/answers/{name}", json=question)
         assert response.status_code == 400
         return response.json()["error"]
 
-    return asked
+    return post
 
 
 def contents():
-    """The site's files by name, each as a function that makes its content when it is first asked for."""
+    """The site's files by name, each as a function that computes its content on first use."""
     games = available_games(is_static=True)
     data = page_files(Players(), games, has_answers=False, records=False)
     files = {name: partial(bytes, content) for name, content in static_files().items()}
@@ -80,7 +80,7 @@ def contents():
 
 @contextmanager
 def hosted(files):
-    """The address of a plain web server with these files in a folder."""
+    """The address of a plain web server that has these files in a folder."""
     folder = "/docs/try/"
 
     class Files(http.server.BaseHTTPRequestHandler):
@@ -103,14 +103,14 @@ def hosted(files):
 
 @pytest.fixture(scope="session")
 def site():
-    """The address of a site that is nothing but files."""
+    """The address of a site that consists of files only."""
     with hosted(contents()) as url:
         yield url
 
 
 @contextmanager
 def serving(app):
-    """The address at which the application runs, in a thread of this process."""
+    """The address of the application, which runs in a thread of this process."""
     server = uvicorn.Server(config_of(app, host="127.0.0.1", port=0, log_level="critical"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -124,7 +124,7 @@ def serving(app):
 
 @pytest.fixture(scope="session")
 def served(tmp_path_factory):
-    """The address of `ttt web` with a program of hostile name and two games, and its log of games."""
+    """The address of `ttt web` with a program of hostile name and two custom games, and its game log."""
     folder = tmp_path_factory.mktemp("served")
     program = folder / "<img src=x>.py"
     program.write_text("def choose(position):\n    return position.legal_cells[0]\n")
@@ -133,7 +133,7 @@ def served(tmp_path_factory):
         for game in (Game("fano", (7,), FANO), Game("two-rows", (2, 15), [[0, 1, 2], [27, 28, 29]])):
             register_game(game)
         app = create_app([str(program)], log)
-        patch.undo()  # the app keeps its games; other tests know nothing of them
+        patch.undo()  # the app keeps its games; they stay unknown to other tests
         with serving(app) as url:
             yield url, log
 
@@ -149,13 +149,13 @@ def chromium():
 
 
 class Page:
-    """A visitor to a page, with what tests look for in it."""
+    """A visitor to a page, with helpers to read it and to act in it."""
 
     def __init__(self, browser, url):
         self.browser, self.url = browser, url
 
     def go(self, address=""):
-        self.browser.get("about:blank")  # else an address that differs behind # alone is not opened anew
+        self.browser.get("about:blank")  # otherwise an address with another fragment is not reloaded
         self.browser.get(self.url + address)
         self.until("return document.getElementById('page')?.childElementCount !== 0")
         return self
@@ -199,7 +199,7 @@ class Page:
         self.find(path).click()
 
     def move_to(self, path, x=0, y=0):
-        """Move the pointer to a place beside the middle of an element."""
+        """Move the pointer to a place relative to the middle of an element."""
         return self._pointed(path, x, y).perform()
 
     def click_at(self, path, x, y):
@@ -211,7 +211,7 @@ class Page:
         )
 
     def press(self, *keys):
-        """These keys, one after the other, where the focus is."""
+        """Press these keys, one after the other, at the focus."""
         ActionChains(self.browser).send_keys(*keys).perform()
 
     def wait(self, is_so):
@@ -226,9 +226,9 @@ class Page:
         )
 
     def module(self, body, *arguments, names=""):
-        """What the body of an asynchronous function returns in the page, with these modules in scope.
+        """The result of an asynchronous function with this body in the page, with these modules in scope.
 
-        Both ways as text: the driver takes a long time over large lists.
+        Arguments and result are sent as text, as the driver is slow with large lists.
         """
         script = f"""
             const [text, done] = arguments, given = JSON.parse(text);
@@ -249,14 +249,14 @@ class Page:
         conditions = {"offline": is_offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
         self.browser.execute_cdp_cmd("Network.emulateNetworkConditions", conditions)
 
-    def complaints(self):
-        """What the page has written to the console since the last look."""
+    def console_messages(self):
+        """The messages that the page has written to the console since the last call."""
         return [entry["message"] for entry in self.browser.get_log("browser")]
 
 
 @pytest.fixture
-def look(chromium):
-    """To a page at an address, in a window of this size and in these colours."""
+def open_page(chromium):
+    """A function that opens a page at an address, in a window of this size and in these colours."""
 
     def go(url, address="", width=1200, media=None, height=900):
         emulate(chromium, media or {})
@@ -268,7 +268,7 @@ def look(chromium):
 
 
 def resize(browser, width, height):
-    """Make the window hold a page of this size, also one that is narrower than windows can be."""
+    """Give the page this size, even one that is narrower than windows can be."""
     browser.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
         {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
@@ -276,19 +276,19 @@ def resize(browser, width, height):
 
 
 @pytest.fixture
-def page(chromium, site, look):
-    """A visitor to the site of files; a line on the console fails the test."""
+def page(chromium, site, open_page):
+    """A visitor to the site of files; a message on the console fails the test."""
     chromium.set_script_timeout(120)
     chromium.get_log("browser")
-    page = look(site)
+    page = open_page(site)
     yield page
-    assert not page.complaints()
+    assert not page.console_messages()
 
 
 @pytest.fixture
-def live(chromium, served, look):
-    """A visitor to `ttt web`; a line on the console fails the test."""
+def live(chromium, served, open_page):
+    """A visitor to `ttt web`; a message on the console fails the test."""
     chromium.get_log("browser")
-    page = look(served[0])
+    page = open_page(served[0])
     yield page
-    assert not page.complaints()
+    assert not page.console_messages()

@@ -1,4 +1,4 @@
-"""Everybody can use the page: in any colours, at any size, by keyboard, and nothing moves that should not."""
+"""The page is accessible: in all colours, at all sizes, by keyboard, and without layout shifts."""
 
 import pytest
 from selenium.webdriver.common.keys import Keys
@@ -25,7 +25,7 @@ STATES = {
 QUICK = {"middle", "values", "lost", "tree"}
 
 
-def settled(page):
+def wait_until_idle(page):
     """Wait until nothing is being computed or faded."""
     page.until(
         """return !document.querySelector('.waits') && !/Computing|thinking/.test(document.body.textContent)
@@ -34,7 +34,7 @@ def settled(page):
 
 
 def too_wide(page):
-    """What reaches out of the window, and lies in no region that scrolls by itself."""
+    """The elements that reach out of the window and lie in no region that scrolls by itself."""
     return page.run(
         """const scrolls = (each) => each && (/auto|scroll/.test(getComputedStyle(each).overflowX)
              || scrolls(each.parentElement));
@@ -47,7 +47,7 @@ def too_wide(page):
 
 
 def too_small(page):
-    """The controls of less than 24 pixels in one direction that are not within a sentence or a table."""
+    """The controls that are narrower or lower than 24 pixels and not part of a sentence or a table."""
     return page.run(
         """const controls = document.querySelectorAll('button, a, select, input, .cell[role=button]');
            const isSmall = ({width, height}) => width && (width < 24 || height < 24);
@@ -56,7 +56,7 @@ def too_small(page):
     )
 
 
-# The names of cells say in words what is drawn in them, which an experimental rule takes for a mismatch.
+# The names of cells describe what is drawn in them, which an experimental rule takes for a mismatch.
 RULES = {"target-size": {"enabled": True}, "label-content-name-mismatch": {"enabled": False}}
 
 
@@ -64,18 +64,18 @@ RULES = {"target-size": {"enabled": True}, "label-content-name-mismatch": {"enab
     ("state", "colours"),
     slow_unless(lambda state, colours: state in QUICK and colours in ("light", "dark"), STATES, MEDIA),
 )
-def test_axe_finds_nothing(state, colours, site, chromium, look):
-    page = look(site, STATES[state], 1440, MEDIA[colours])
-    settled(page)
+def test_axe_finds_no_violations(state, colours, site, chromium, open_page):
+    page = open_page(site, STATES[state], 1440, MEDIA[colours])
+    wait_until_idle(page)
     assert violations(page, rules=RULES) == []
     resize(chromium, 390, 844)
     assert violations(page, rules=RULES) == []
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_nothing_is_too_wide_or_too_small_in_any_window(state, site, chromium, look):
-    page = look(site, STATES[state], 1440)
-    settled(page)
+def test_nothing_is_too_wide_or_too_small_in_any_window(state, site, chromium, open_page):
+    page = open_page(site, STATES[state], 1440)
+    wait_until_idle(page)
     for width in (320, 390, 720, 1440):  # 720 is 1440 at 200 %
         resize(chromium, width, 844)
         assert (width, too_wide(page), too_small(page)) == (width, [], [])
@@ -92,9 +92,9 @@ new PerformanceObserver((list) => shifts.push(...list.getEntries()
 
 @pytest.mark.parametrize("width", [390, 1440])
 @pytest.mark.parametrize("address", ["#play?x=person&o=person", "#play?x=person&o=person&see=1"])
-def test_nothing_moves_while_one_plays(address, width, site, look):
-    page = look(site, address, width)
-    settled(page)
+def test_no_layout_shift_during_play(address, width, site, open_page):
+    page = open_page(site, address, width)
+    wait_until_idle(page)
     page.run(SHIFTS)
     for stones, cell in enumerate((0, 4, 1, 2, 5, 6), 1):
         page.click_at(f".stage [data-cell='{cell}']", 0, 0)
@@ -102,25 +102,25 @@ def test_nothing_moves_while_one_plays(address, width, site, look):
             "return document.querySelectorAll('.stage .cell.x, .stage .cell.o').length === arguments[0]",
             stones,
         )
-        settled(page)
-    # Everything that changes is drawn by then.
+        wait_until_idle(page)
+    # All changes are drawn by then.
     page.browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
     assert page.run("return shifts") == []
 
 
 @pytest.mark.parametrize("width", [390, slow(1440)])
-def test_nothing_moves_while_the_film_runs(width, site, look):
-    page = look(site, "#positions?seed=1&exploration=0.8&rate=0.5", width)
+def test_no_layout_shift_during_film(width, site, open_page):
+    page = open_page(site, "#positions?seed=1&exploration=0.8&rate=0.5", width)
     page.run(SHIFTS + "document.querySelector('[aria-label=Speed]').value = '4';")
     page.until("return document.querySelector('.headline').className.includes('done')")
     assert page.run("return shifts") == []
 
 
 @pytest.mark.parametrize("state", ["middle", "lost", "tree", "certificate"])
-def test_every_control_is_reached_by_the_tab_key(state, site, look):
-    page = look(site, STATES[state])
-    settled(page)
-    wanted = page.run(
+def test_every_control_is_reached_by_tab_key(state, site, open_page):
+    page = open_page(site, STATES[state])
+    wait_until_idle(page)
+    n_controls = page.run(
         """const controls = 'a[href], button:enabled, select, input, [tabindex="0"]';
            const all = [...document.querySelectorAll(controls)];
            window.open = new Set(all.filter((each) => each.checkVisibility() && each.tabIndex >= 0));
@@ -128,6 +128,6 @@ def test_every_control_is_reached_by_the_tab_key(state, site, look):
            document.activeElement.blur();
            return open.size;"""
     )
-    assert wanted > 10
-    page.press(*[Keys.TAB] * (wanted + 3))
+    assert n_controls > 10
+    page.press(*[Keys.TAB] * (n_controls + 3))
     assert page.run("return [...open].map((each) => each.outerHTML.slice(0, 80))") == []

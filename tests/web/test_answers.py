@@ -1,4 +1,4 @@
-"""The five answers of `ttt web`: what they say is what the package says, and only the page itself may ask."""
+"""The five answers of `ttt web`: they agree with the package, and only the page itself may request them."""
 
 import http.client
 import json
@@ -20,25 +20,25 @@ from ttt_env.web.server import create_app
 QUBIC, SEVEN = "qubic-v0", "mnk-v0:m=7,n=6,k=4"
 
 
-# ---- What they say.
+# ---- The content of answers.
 
 
 @pytest.mark.parametrize("agent", ["newell-simon", "softmax:temperature=0.3", "mcts:simulations=30,seed=1"])
-def test_the_policy_is_that_of_the_agent(agent, ask):
+def test_policy_equals_agent(agent, ask):
     position = GameRecord(TICTACTOE, (0, 4)).positions()[-1]
     answer = ask("policy", game="tictactoe-v0", moves=[0, 4], agent=agent)
     policy = make_agent(agent, TICTACTOE).policy(position)
     assert answer == {"moves": [[cell, policy[cell]] for cell in position.legal_cells], "isSample": False}
 
 
-def test_an_agent_that_is_not_stationary_draws_its_move_anew(ask):
+def test_nonstationary_agent_draws_new_move(ask):
     answers = [ask("policy", game="tictactoe-v0", moves=[], agent="mcts:simulations=2") for _ in range(40)]
     assert all(each["isSample"] and len(each["moves"]) == 1 for each in answers)
     assert len({each["moves"][0][0] for each in answers}) > 1
 
 
 @pytest.mark.parametrize("moves", [[], [0], [0, 3, 1, 4], list(DRAW)])
-def test_a_small_game_is_solved(moves, ask):
+def test_small_game_is_solved(moves, ask):
     answer = ask("evaluate", game="tictactoe-v0:misere=true", moves=moves, brief=False)
     position = GameRecord(get_game("tictactoe-v0:misere=true"), tuple(moves)).positions()[-1]
     sign = 1 if position.to_move == "X" else -1
@@ -47,19 +47,19 @@ def test_a_small_game_is_solved(moves, ask):
     assert {each["cell"]: each["value"] for each in answer["moves"]} == solution.values_by_cell(position)
 
 
-def test_x_wins_qubic_by_the_proof_and_from_all_symmetric_cells(ask):
+def test_qubic_is_won_by_proof_from_symmetric_cells(ask):
     answer = ask("evaluate", game=QUBIC, moves=[], brief=False)
     assert answer["value"] == 1 and answer["basis"] == "proved" and "Patashnik" in answer["source"]
     first = ask("policy", game=QUBIC, moves=[], agent="proof")["moves"]
     [cell] = [cell for cell, chance in first if chance]
-    alike = {symmetry[cell] for symmetry in symmetries(get_game(QUBIC))}
-    assert {each["cell"] for each in answer["moves"] if each["value"] == 1} == alike
+    symmetric = {symmetry[cell] for symmetry in symmetries(get_game(QUBIC))}
+    assert {each["cell"] for each in answer["moves"] if each["value"] == 1} == symmetric
     after = ask("evaluate", game=QUBIC, moves=[cell], brief=False)
     assert after["value"] == 1 and {each["value"] for each in after["moves"]} == {-1}
 
 
 @pytest.mark.slow
-def test_what_is_proved_is_not_estimated(ask):
+def test_proved_values_are_not_estimated(ask):
     answer = ask("evaluate", game=SEVEN, moves=[10, 17], brief=False)
     assert answer["value"] == 1 and answer["basis"] == "proved" and "low" not in answer
     assert all("low" not in move for move in answer["moves"] if move["value"] is not None)
@@ -70,7 +70,7 @@ def test_what_is_proved_is_not_estimated(ask):
     }
 
 
-def test_an_estimate_is_a_range_and_the_same_for_symmetric_cells(ask):
+def test_estimate_is_range_and_respects_symmetry(ask):
     answer = ask("evaluate", game=QUBIC, moves=[1], brief=False)
     assert answer["value"] is None and answer["basis"] == "estimated"
     assert -1 <= answer["low"] <= answer["high"] <= 1
@@ -78,22 +78,22 @@ def test_an_estimate_is_a_range_and_the_same_for_symmetric_cells(ask):
     fixed = [symmetry for symmetry in symmetries(game) if symmetry[1] == 1]
     assert len(fixed) > 1
     ranges = {each["cell"]: (each["low"], each["high"]) for each in answer["moves"]}
-    for cell, found in ranges.items():
-        assert all(ranges[symmetry[cell]] == found for symmetry in fixed)
+    for cell, expected in ranges.items():
+        assert all(ranges[symmetry[cell]] == expected for symmetry in fixed)
 
 
 @pytest.mark.parametrize("agent", ["minimax", "win-block", "mcts:simulations=20,seed=0"])
 @pytest.mark.slow
-def test_the_verdict_is_that_of_certify(agent, ask):
+def test_verdict_equals_certify(agent, ask):
     answer, certificate = ask("certify", game="tictactoe-v0", agent=agent), certify(agent)
     assert answer["unbeatable"] == certificate.unbeatable
     for seat, record in certificate.refutations.items():
-        found = answer["refutations"][seat]
-        assert (found and found["moves"]) == (record and list(record.cells))
+        refutation = answer["refutations"][seat]
+        assert (refutation and refutation["moves"]) == (record and list(record.cells))
     assert any(f"Asked once in {certificate.n_queries:,} positions" in line for line in answer["lines"])
 
 
-def test_a_training_tells_its_evaluations_and_the_verdict(shared_client):
+def test_training_streams_evaluations_and_verdict(shared_client):
     response = shared_client.post("/answers/train", json={"algorithm": "q-learning"})
     events = [json.loads(line) for line in response.text.splitlines()]
     assert len(events) > 2 and events[-1]["verdict"].startswith("UNBEATABLE, asked once in")
@@ -102,7 +102,7 @@ def test_a_training_tells_its_evaluations_and_the_verdict(shared_client):
     assert [event["steps"] for event in events[:-1]] == sorted(event["steps"] for event in events[:-1])
 
 
-def test_a_training_that_cannot_begin_says_why(shared_client):
+def test_failed_training_gives_reason(shared_client):
     response = shared_client.post("/answers/train", json={"algorithm": "magic"})
     assert "unknown algorithm 'magic'" in json.loads(response.text.splitlines()[-1])["error"]
 
@@ -116,7 +116,7 @@ def recorder(log):
         yield client, log
 
 
-def test_a_finished_game_is_recorded_once_it_has_been_played_through(recorder):
+def test_finished_game_is_recorded(recorder):
     client, log = recorder
     game = {"game": "tictactoe-v0", "x": "person", "o": "minimax", "moves": list(DRAW)}
     assert client.post("/answers/record", json=game).json() == {"recorded": True}
@@ -125,19 +125,19 @@ def test_a_finished_game_is_recorded_once_it_has_been_played_through(recorder):
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [({"moves": [0, 0]}, "taken"), ({"moves": [0, 4]}, "not over"), ({"moves": [*X_WINS, 8]}, "over"),
      ({"o": "sb3:/etc/passwd"}, "arrived as data"), ({"game": "chess"}, "unknown game 'chess'")],
 )  # fmt: skip
-def test_what_is_no_finished_game_of_known_players_is_not_recorded(changed, told, recorder):
+def test_unfinished_or_unknown_game_is_not_recorded(changed, message, recorder):
     client, log = recorder
     game = {"game": "tictactoe-v0", "x": "person", "o": "minimax", "moves": list(X_WINS)} | changed
     response = client.post("/answers/record", json=game)
-    assert response.status_code == 400 and told in response.json()["error"]
+    assert response.status_code == 400 and message in response.json()["error"]
     assert not log.counts()
 
 
-def test_imitation_learns_from_a_game_that_was_just_recorded(recorder, monkeypatch):
+def test_imitation_learns_from_recorded_game(recorder, monkeypatch):
     client, log = recorder
     monkeypatch.setenv("TTT_ENV_GAMES", str(log.path))
     question = {"game": "tictactoe-v0", "moves": [], "agent": "imitation"}
@@ -148,19 +148,19 @@ def test_imitation_learns_from_a_game_that_was_just_recorded(recorder, monkeypat
     assert client.post("/answers/policy", json=question).json() != before
 
 
-# ---- Who may ask what.
+# ---- Allowed requests.
 
 
 @pytest.mark.parametrize(
-    ("question", "told"),
+    ("question", "message"),
     [({"agent": "nobody"}, "nobody"), ({"agent": "process:rm"}, "arrived as data"),
      ({"agent": "bot.py"}, "bot.py"), ({"agent": "person"}, "person"), ({"moves": [0, 0]}, "taken"),
      ({"game": "mnk-v0:m=9,n=9,k=5"}, "unknown game"), ({"moves": [9]}, "9"), ({"moves": "0"}, "moves"),
      ({"moves": list(DRAW)}, "over")],
 )  # fmt: skip
-def test_a_wrong_question_gets_a_reason(question, told, refusal):
+def test_bad_question_gets_reason(question, message, refusal):
     whole = {"game": "tictactoe-v0", "moves": [], "agent": "minimax"} | question
-    assert told in refusal("policy", **whole)
+    assert message in refusal("policy", **whole)
 
 
 QUESTION = json.dumps({"game": "tictactoe-v0", "moves": [], "agent": "minimax"})
@@ -178,11 +178,11 @@ FORM = "application/x-www-form-urlencoded"
      ({"content-type": "text/plain"}, 415), ({"content-type": FORM}, 415),
      ({"content-type": "multipart/form-data"}, 415)],
 )  # fmt: skip
-def test_only_the_page_itself_may_ask(headers, status, shared_client):
+def test_only_page_itself_may_ask(headers, status, shared_client):
     assert shared_client.post("/answers/policy", content=QUESTION, headers=headers).status_code == status
 
 
-def test_questions_are_posted_and_short(shared_client):
+def test_questions_must_be_posted_and_short(shared_client):
     assert shared_client.get("/answers/policy").status_code == 405
     long = json.dumps({"game": "x" * 20_000})
     assert shared_client.post("/answers/policy", content=long, headers=JSON).status_code == 413
@@ -190,7 +190,7 @@ def test_questions_are_posted_and_short(shared_client):
         assert shared_client.post("/answers/policy", content=content, headers=JSON).status_code == 400
 
 
-def test_every_file_keeps_the_page_to_itself(shared_client):
+def test_every_file_has_protective_headers(shared_client):
     for address in ("/", "/main.js", "/style.css", "/data/app.json"):
         headers = shared_client.get(address).headers
         assert headers["content-security-policy"] == "frame-ancestors 'none'"
@@ -199,7 +199,7 @@ def test_every_file_keeps_the_page_to_itself(shared_client):
     assert shared_client.get("/../pyproject.toml").status_code == 404
 
 
-def test_no_command_line_reaches_the_page(tmp_path):
+def test_command_lines_do_not_reach_page(tmp_path):
     secret = tmp_path / "bot.py"
     secret.write_text("def choose(position):\n    return position.legal_cells[0]\n")
     with TestClient(
@@ -209,11 +209,11 @@ def test_no_command_line_reaches_the_page(tmp_path):
         assert "hunter2" not in app and str(tmp_path) not in app and "python-bot.py" in app
 
 
-def test_a_computation_ends_when_nobody_waits_for_it(monkeypatch, shared_client):
-    begun, ended = Event(), Event()
+def test_computation_stops_when_client_disconnects(monkeypatch, shared_client):
+    started, ended = Event(), Event()
 
     def endless(*arguments, **options):
-        begun.set()
+        started.set()
         try:
             while True:
                 check_stopped()
@@ -225,13 +225,13 @@ def test_a_computation_ends_when_nobody_waits_for_it(monkeypatch, shared_client)
         connection = http.client.HTTPConnection(urlsplit(url).netloc)
         body = json.dumps({"game": "tictactoe-v0", "agent": "random"})
         connection.request("POST", "/answers/certify", body, JSON)
-        assert begun.wait(60)
+        assert started.wait(60)
         connection.close()
         assert ended.wait(60)
 
 
-def test_a_proof_never_leaves_x_without_a_winning_answer(ask):
-    """Some games against the proof as X, by the first and by the last free cell."""
+def test_proof_always_finds_winning_reply(ask):
+    """Two games against the proof as X, by the first and by the last free cell."""
     for reply in (min, max):
         position = get_game(QUBIC).start
         moves: list[int] = []

@@ -1,4 +1,4 @@
-"""The app as files: a folder for any web server, or one file."""
+"""The app as files: a folder for any web server, or a single file."""
 
 import gzip
 import json
@@ -19,7 +19,7 @@ POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 
 
 @pytest.mark.slow
-def test_the_folder_holds_all_that_the_page_asks_for(tmp_path):
+def test_folder_holds_all_files_of_page(tmp_path):
     build(tmp_path / "site")
     app = json.loads((tmp_path / "site/data/app.json").read_text())
     named = {name for game in app["games"] for name in [game["strength"], *game["policies"].values()]}
@@ -33,7 +33,7 @@ def test_the_folder_holds_all_that_the_page_asks_for(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_earlier_build_is_replaced_and_nothing_else(tmp_path):
+def test_build_replaces_only_earlier_build(tmp_path):
     build(tmp_path)
     (tmp_path / "main.js").write_text("old")
     build(tmp_path)
@@ -48,7 +48,7 @@ def test_an_earlier_build_is_replaced_and_nothing_else(tmp_path):
 
 
 @pytest.mark.slow
-def test_one_file_holds_everything_and_allows_nothing_else(tmp_path):
+def test_single_file_is_self_contained_and_restricted(tmp_path):
     single(tmp_path)
     page = (tmp_path / "index.html").read_text()
     assert not re.search(r'(?:src|href)="(?!#|data:)', page)
@@ -63,34 +63,34 @@ def test_one_file_holds_everything_and_allows_nothing_else(tmp_path):
     assert "unsafe" not in policy and "default-src 'none'" in policy
 
 
-def test_no_name_in_the_data_ends_the_element_that_it_stands_in():
+def test_names_in_data_cannot_close_element():
     name = "</script><script>alert(1)</script>"
     content = static_files() | {"data/app.json": json.dumps({"title": name}).encode()}
 
-    found = []
+    scripts = []
 
     class Scripts(HTMLParser):
         def handle_starttag(self, tag, attributes):
             if tag == "script":
-                found.append(dict(attributes).get("id", ""))
+                scripts.append(dict(attributes).get("id", ""))
 
     Scripts().feed(in_one_file(content).decode())
-    assert found.count("") == 1 and "data/app.json" in found
+    assert scripts.count("") == 1 and "data/app.json" in scripts
 
 
-def test_every_page_has_a_policy_of_its_own_without_exceptions():
+def test_page_has_strict_content_security_policy():
     policy = POLICY.search(static_files()["index.html"].decode()).group(1)
     assert "default-src 'none'" in policy and "unsafe" not in policy and "*" not in policy
 
 
-def test_no_text_becomes_html():
+def test_scripts_never_write_html():
     for name, content in static_files().items():
         if name.endswith(".js"):
             assert not _HTML.search(content.decode()), name
 
 
 @pytest.mark.slow
-def test_a_first_visit_loads_little():
+def test_first_visit_is_small():
 
     content = site()
     first = [
@@ -102,7 +102,7 @@ def test_a_first_visit_loads_little():
 
 
 @pytest.mark.slow
-def test_the_module_builds_from_the_command_line(tmp_path):
+def test_module_builds_from_command_line(tmp_path):
     command = [sys.executable, "-m", "ttt_env.web", "build", str(tmp_path / "one"), "--single"]
-    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    assert str(tmp_path / "one" / "index.html") in told and (tmp_path / "one" / "index.html").is_file()
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert str(tmp_path / "one" / "index.html") in output and (tmp_path / "one" / "index.html").is_file()

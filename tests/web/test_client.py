@@ -1,4 +1,4 @@
-"""The page computes what the package does: its modules run in the browser, and Python repeats it."""
+"""The page computes what the package computes: its modules run in the browser, and Python repeats them."""
 
 import random
 from itertools import pairwise
@@ -34,7 +34,7 @@ def data_of(game):
 
 
 def boards_of(page, game):
-    """The positions of a game in the order in which the page numbers them."""
+    """The positions of a game in the order of their numbers in the page."""
     script = "return solver.enumerate(given[0]).map(({mine, theirs}) => [mine, theirs]);"
     masks = page.module(script, data_of(game), names="solver")
     return Boards(game, *np.array(masks, np.uint64).T)
@@ -44,30 +44,30 @@ def boards_of(page, game):
 
 
 def completed(game, cells):
-    """The winning sets through the last of these cells that its owner holds."""
+    """The winning sets through the last of these cells that its owner has completed."""
     own = set(cells[-1::-2])
     return [list(each) for each in game.winning_sets if cells and cells[-1] in each and own.issuperset(each)]
 
 
 @pytest.mark.parametrize("game", RULED, ids=str)
-def test_games_are_played_by_the_same_rules(game, page):
+def test_games_follow_same_rules(game, page):
     rng = random.Random(2)
-    played = []
+    games = []
     for _ in range(200):
         positions = random_game(game, rng)
         before = [position.occupied_mask for position in positions]
         cells = [(a ^ b).bit_length() - 1 for a, b in pairwise(before)]
-        played.append((positions, cells))
-    shown = page.module(
+        games.append((positions, cells))
+    outputs = page.module(
         """return given[1].map((cells) => [...cells.keys(), cells.length].map((ply) => {
              const {stones, ...shown} = rules.positionAfter(given[0], cells.slice(0, ply));
              return [stones.map((stone) => stone || '.').join(''), shown];
            }));""",
         data_of(game),
-        [cells for _, cells in played],
+        [cells for _, cells in games],
         names="rules",
     )
-    for (positions, cells), rows in zip(played, shown, strict=True):
+    for (positions, cells), rows in zip(games, outputs, strict=True):
         for ply, (position, row) in enumerate(zip(positions, rows, strict=True)):
             stones = "".join("O.X"[1 + each] for each in position.board.ravel().tolist())
             assert row[0] == stones
@@ -88,7 +88,7 @@ def test_games_are_played_by_the_same_rules(game, page):
 
 
 @pytest.mark.parametrize("game", [*SOLVED, FALLING], ids=str)
-def test_each_position_has_the_same_value(game, page):
+def test_positions_have_same_values(game, page):
     boards = boards_of(page, game)
     assert (
         len(boards)
@@ -104,24 +104,24 @@ def test_each_position_has_the_same_value(game, page):
 
 @pytest.mark.parametrize("game", SOLVED, ids=str)
 @pytest.mark.parametrize("temperatures", [(0.2, 1.0), (1.0, 0.05), (0.0, 0.5)])
-def test_the_sweep_of_softmax_minimax_is_the_same(temperatures, game, page):
+def test_softmax_minimax_sweep_is_equal(temperatures, game, page):
     boards, (x, o) = boards_of(page, game), temperatures
-    found = page.module(
+    values = page.module(
         """const {win, loss} = solver.sweep(solver.enumerate(given[0]), given[1], given[2]);
            return [...win].map((each, at) => each - loss[at]);""",
         data_of(game), x, o, names="solver",
     )  # fmt: skip
     outcomes = backward_induction(reachable(game), softmax(x), softmax(o))
-    assert np.allclose(found, outcomes.values().of(boards), rtol=0, atol=1e-12)
+    assert np.allclose(values, outcomes.values().of(boards), rtol=0, atol=1e-12)
 
 
 # ---- Policies.
 
 
 @pytest.mark.parametrize("game", SOLVED, ids=str)
-def test_agents_move_alike_in_all_positions(game, page):
+def test_agents_have_same_policies(game, page):
     boards = boards_of(page, game)
-    going = np.flatnonzero(~boards.is_over)
+    open_rows = np.flatnonzero(~boards.is_over)
     soft = ["softmax", "softmax:temperature=0.2", "softmax:temperature=0.1,opponent_temperature=2"]
     tables = page.module(
         """const known = new knowledge.Knowledge(game(given[0]), app), tables = {};
@@ -138,14 +138,14 @@ def test_agents_move_alike_in_all_positions(game, page):
     )  # fmt: skip
     assert len(tables) > 12
     for agent, policies in tables.items():
-        assert np.allclose(policies, make_agent(agent, game).policies(boards[going]), atol=1e-6), agent
+        assert np.allclose(policies, make_agent(agent, game).policies(boards[open_rows]), atol=1e-6), agent
 
 
 # ---- Monte Carlo tree search.
 
 
 class Node:
-    """What is counted at a node of the tree that a test builds for itself."""
+    """The counts of a node of the tree that the test builds itself."""
 
     def __init__(self):
         self.wins, self.visits, self.children = 0.0, 0, {}
@@ -163,7 +163,7 @@ class Node:
 
 
 @pytest.mark.parametrize("text", [".../.../...", "XX./OO./...", "XOX/.X./O.O"])
-def test_each_simulation_follows_the_formula_and_counts_its_result(text, page):
+def test_simulations_follow_formula_and_count_results(text, page):
     start = Position.parse(text)
     xs, os = ([cell for cell, each in enumerate(text.replace("/", "")) if each == seat] for seat in "XO")
     moves = [cell for pair in zip(xs, os, strict=False) for cell in pair] + xs[len(os) :]
@@ -194,15 +194,15 @@ def test_each_simulation_follows_the_formula_and_counts_its_result(text, page):
             assert step["winner"] == position.winner
         for depth, each in enumerate(nodes):
             each.visits += 1
-            moved = "OX"[(start.ply + depth) % 2]  # who moved there
+            moved = "OX"[(start.ply + depth) % 2]  # the seat that moved there
             each.wins += 0.5 if step["winner"] is None else step["winner"] == moved
     assert tree == root.facts() and tree[0] == 300
 
 
-def test_a_win_in_one_is_found_by_every_seed(page):
-    found = page.module(
+def test_win_in_one_is_found_by_every_seed(page):
+    best_moves = page.module(
         """return [...Array(20).keys()].map((seed) =>
              new mcts.Search(game('tictactoe-v0'), [0, 3, 1, 4], {seed}).run(200).best);""",
         names="mcts",
     )
-    assert found == [[2]] * 20
+    assert best_moves == [[2]] * 20

@@ -1,4 +1,4 @@
-"""Comparing: the ladder, certificates with the games that beat agents, and learners that train."""
+"""Comparing: the ladder, certificates with refutations, and training."""
 
 import re
 
@@ -16,7 +16,7 @@ def ladder(page):
     return {name: dict(zip(names, scores, strict=True)) for name, *scores in rows}
 
 
-def test_the_ladder_and_its_certificates_are_those_of_the_package(page):
+def test_ladder_and_certificates_equal_package(page):
     page.go("#compare")
     page.until("return document.querySelector('.ladder')")
     scores = ladder(page)
@@ -32,11 +32,11 @@ def test_the_ladder_and_its_certificates_are_those_of_the_package(page):
     assert page.count(".seal.beatable") == 1 and page.text(".certificate h1") == "win-block"
     games = [record for record in certificate.refutations.values() if record is not None]
     assert page.count(".refutation") == len(games) > 0
-    told = page.run(
+    descriptions = page.run(
         """return [...document.querySelectorAll('.refutation')].map((each) =>
              [...each.querySelectorAll('svg')].map(({ariaLabel}) => ariaLabel));"""
     )
-    for record, labels in zip(games, told, strict=True):
+    for record, labels in zip(games, descriptions, strict=True):
         assert [int(re.search(r"on (\d)", label)[1]) for label in labels] == list(record.cells)
         marked = [ply for ply, label in enumerate(labels, 1) if label.endswith("a blunder")]
         assert marked == list(blunders_of(record)) and page.count(".strip .blunder") >= len(marked)
@@ -44,7 +44,7 @@ def test_the_ladder_and_its_certificates_are_those_of_the_package(page):
     page.until("return document.querySelector('.status')?.textContent.includes('lost it at move')")
 
 
-def test_an_agent_that_cannot_be_beaten_has_no_game_that_beats_it(page):
+def test_unbeatable_agent_has_no_refutation(page):
     page.go("#compare?agent=minimax")
     page.until("return document.querySelector('.certificate .seal.proved')")
     assert page.count(".refutation") == 0
@@ -59,14 +59,14 @@ def test_any_agent_is_certified_on_request(live):
     assert live.text(".certificate h1") == "win-block" and live.count(".strip svg") > 3
 
 
-def test_a_request_that_cannot_be_met_says_why(live):
+def test_refused_request_shows_reason(live):
     live.go("#compare?game=square-v0&agent=process:rm")
     live.until("return !document.querySelector('.complaint').hidden")
     assert "arrived as data" in live.text(".complaint")
-    assert all("400" in line for line in live.complaints())
+    assert all("400" in line for line in live.console_messages())
 
 
-def test_a_learner_trains_until_nobody_beats_it(live):
+def test_learner_trains_until_unbeatable(live):
     live.go("#compare?game=square-v0")
     live.find("[aria-label=Algorithm]").send_keys("q-learning")
     live.click("//button[text()='Train']")
@@ -75,7 +75,7 @@ def test_a_learner_trains_until_nobody_beats_it(live):
     assert not live.find("//button[text()='Stop']").is_displayed()
 
 
-def test_a_training_is_stopped(live):
+def test_training_can_be_stopped(live):
     live.go("#compare?game=square-v0")
     live.find("[aria-label=Algorithm]").send_keys("value-network")
     live.click("//button[text()='Train']")

@@ -1,4 +1,4 @@
-"""The files of data: the page plays as the package does, and says of its agents what the package proves."""
+"""The data files: the page plays like the package, and states about its agents what the package proves."""
 
 import json
 
@@ -29,12 +29,12 @@ def app(files):
 
 
 @pytest.fixture(autouse=True)
-def forgotten(monkeypatch):
-    """Let games that a test registers be known in it alone."""
+def restore_games(monkeypatch):
+    """Forget the games that a test registers."""
     monkeypatch.setattr(catalogue, "_registered", dict(catalogue._registered))
 
 
-def test_a_site_of_files_offers_the_games_that_it_solves_itself(app):
+def test_static_site_offers_games_that_it_solves(app):
     assert [game["id"] for game in app["games"]] == ["tictactoe-v0", MISERE.name]
     for fact in app["games"]:
         game = get_game(fact["id"])
@@ -42,7 +42,7 @@ def test_a_site_of_files_offers_the_games_that_it_solves_itself(app):
         assert set(fact["agents"]) <= set(fact["policies"]) | {"softmax"}
 
 
-def test_a_server_offers_all_games_with_agents_that_can_play_them():
+def test_server_offers_all_games_with_suitable_agents():
     players = Players()
     for game in available_games(is_static=False):
         for agent in players.agents_for(game):
@@ -52,7 +52,7 @@ def test_a_server_offers_all_games_with_agents_that_can_play_them():
 
 
 @pytest.mark.parametrize("game", [TICTACTOE, MISERE], ids=str)
-def test_perfect_is_unbeatable_and_the_levels_get_harder(game):
+def test_perfect_is_unbeatable_and_levels_get_harder(game):
     levels = [make_agent(level.agent, game) for level in Players().levels(game)]
     assert [certify(each).unbeatable for each in levels] == [False, False, False, True]
     scores = [match(each, "random", game).score for each in levels]
@@ -60,25 +60,25 @@ def test_perfect_is_unbeatable_and_the_levels_get_harder(game):
 
 
 @pytest.mark.slow
-def test_perfect_wins_as_soon_and_resists_as_long_as_it_can():
+def test_perfect_wins_fast_and_resists_long():
     perfect, solution = make_agent(Players().levels(TICTACTOE)[-1].agent, TICTACTOE), solve(TICTACTOE)
     layer = {TICTACTOE.start}
     for _ in range(5):
-        going = [position for position in layer if not position.is_over]
-        layer = {position.play(cell) for position in going for cell in position.legal_cells}
+        open_positions = [position for position in layer if not position.is_over]
+        layer = {position.play(cell) for position in open_positions for cell in position.legal_cells}
     decided = [each for each in layer if not each.is_over and solution.value_of(each) != 0]
     assert {solution.value_of(each) for each in decided} == {1, -1}
     for position in decided:
         values = solution.values_by_cell(position)
-        kept = [cell for cell in values if values[cell] == max(values.values())]
-        plies = distances(TICTACTOE).of(Boards.of([position.play(cell) for cell in kept])).tolist()
+        best = [cell for cell in values if values[cell] == max(values.values())]
+        plies = distances(TICTACTOE).of(Boards.of([position.play(cell) for cell in best])).tolist()
         aim = min(plies) if max(values.values()) > 0 else max(plies)
         played = np.flatnonzero(perfect.policy(position)).tolist()
-        assert set(played) <= {cell for cell, each in zip(kept, plies, strict=True) if each == aim}
+        assert set(played) <= {cell for cell, each in zip(best, plies, strict=True) if each == aim}
 
 
 @pytest.mark.slow
-def test_the_ladder_of_the_page_is_exact(files, app):
+def test_ladder_of_page_is_exact(files, app):
     for fact in app["games"]:
         listed = json.loads(files[fact["strength"]]())["agents"]
         names = [each["agent"] for each in listed]
@@ -94,7 +94,7 @@ def test_the_ladder_of_the_page_is_exact(files, app):
 
 
 @pytest.mark.slow
-def test_the_same_package_writes_the_same_files(files):
+def test_data_files_are_reproducible(files):
     again = page_files(Players(), available_games(is_static=True), has_answers=False, records=False)
     assert {name: content() for name, content in again.items()} == {
         name: content() for name, content in files.items()
@@ -102,23 +102,23 @@ def test_the_same_package_writes_the_same_files(files):
 
 
 @pytest.mark.parametrize(
-    ("game", "told"),
+    ("game", "expected"),
     [("tictactoe-v0", "Whoever has three stones in a row first wins."),
      ("mnk-v0:m=3,n=3,k=3,misere=true", "Whoever has 3 stones in a row first loses."),
      ("square-v0", "Whoever has four stones on the corners of a square, upright or tilted, first wins.")],
 )  # fmt: skip
-def test_the_game_is_told_in_words(game, told):
-    assert rule_of(get_game(game)) == told
+def test_rule_of_game_in_words(game, expected):
+    assert rule_of(get_game(game)) == expected
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_boards_of_known_games_lie_in_their_rows(game):
+def test_known_boards_are_laid_out_in_rows(game):
     facts = layout_facts(get_game(game))
     assert not facts["lines"] and not facts["round"]
     assert len(facts["tiles"]) == get_game(game).n_cells
 
 
-def test_winning_sets_that_nobody_would_see_are_drawn():
+def test_inconspicuous_winning_sets_are_drawn():
     fano = Game("fano-plane", (7,), FANO)
     assert layout_facts(fano)["lines"] and layout_facts(fano)["round"]
     rows = Game("rows", (3, 3), [[0, 1, 2], [0, 4, 8]])
@@ -127,24 +127,24 @@ def test_winning_sets_that_nobody_would_see_are_drawn():
     assert layout_facts(knights)["lines"] and not layout_facts(knights)["round"]
 
 
-def test_a_game_that_is_too_large_to_be_drawn_is_refused_by_name():
+def test_too_large_game_is_refused_by_name():
     register_game(Game("long-line", (16,), [[0, 1]]))
     with pytest.raises(GameError, match="long-line: the page draws up to 15 cells a side"):
         available_games(is_static=False)
 
 
-def test_the_proof_is_a_level_of_qubic_alone():
+def test_proof_is_level_of_qubic_only():
     for game in available_games(is_static=False):
         proofs = [level for level in Players().levels(game) if level.agent == PROOF]
         assert bool(proofs) == (game.name == "qubic-v0") and all(level.seat == "X" for level in proofs)
 
 
-def test_a_file_for_one_game_is_offered_in_that_game_alone(tmp_path):
+def test_file_for_one_game_is_offered_only_there(tmp_path):
     certify("minimax").table.save(tmp_path / "perfect.npz")
     players = Players([str(tmp_path / "perfect.npz"), "minimax", "mcts:simulations=9"])
     assert list(players.labels) == ["perfect", "mcts:simulations=9"]
-    shown = [get_game("square-v0"), TICTACTOE]
-    players.check(shown)
-    assert ["perfect" in players.agents_for(game) for game in shown] == [False, True]
+    games = [get_game("square-v0"), TICTACTOE]
+    players.check(games)
+    assert ["perfect" in players.agents_for(game) for game in games] == [False, True]
     with pytest.raises(PolicyFileError, match="is a table of tictactoe-v0"):
-        players.check(shown[:1])
+        players.check(games[:1])

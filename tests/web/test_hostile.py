@@ -1,4 +1,4 @@
-"""Texts from outside stay texts, and the page works where a browser allows it little."""
+"""External texts stay texts, and the page works with restricted browser permissions."""
 
 import json
 
@@ -10,8 +10,8 @@ from ttt_env.web.build import in_one_file
 VIEWS = ["#positions", "#play", "#inside", "#compare"]
 
 
-def renamed():
-    """The site with names of games, levels and agents that would be elements if they were read as HTML."""
+def hostile_files():
+    """The site with names of games, levels and agents that would become elements if read as HTML."""
     files = {name: content for name, content in contents().items() if "-strength" not in name}
     app = json.loads(files["data/app.json"]())
     for game in app["games"]:
@@ -31,7 +31,7 @@ def renamed():
 
 @pytest.fixture(scope="session")
 def hostile():
-    with hosted(renamed()) as url:
+    with hosted(hostile_files()) as url:
         yield url
 
 
@@ -41,24 +41,24 @@ def hostile():
      f"#inside?view={HOSTILE}&tx={HOSTILE}&moves=4", f"#compare?agent={HOSTILE}", f"#{HOSTILE}",
      f"#positions?seed={HOSTILE}&game={HOSTILE}", "#play?x=javascript:alert(1)&o=person"],
 )  # fmt: skip
-def test_no_name_and_no_address_becomes_an_element(address, hostile, chromium, look):
+def test_no_name_or_address_becomes_element(address, hostile, chromium, open_page):
     chromium.get_log("browser")
-    page = look(hostile, address.replace("<", "%3C").replace(">", "%3E"))
+    page = open_page(hostile, address.replace("<", "%3C").replace(">", "%3E"))
     if address in VIEWS:
         page.until("return document.body.innerHTML.includes('&lt;img src=x')")
     assert page.count("img, iframe, [onerror], script:not([src])") == 0
     assert page.run("return [...document.links].every(({protocol}) => protocol === 'http:')")
-    assert not page.complaints()
+    assert not page.console_messages()
 
 
-def test_a_certificate_of_a_hostile_name_is_text(hostile, chromium, look):
+def test_certificate_of_hostile_name_is_text(hostile, chromium, open_page):
     chromium.get_log("browser")
-    page = look(hostile, "#compare?agent=%3Cimg src=x onerror=alert(1)%3E")
+    page = open_page(hostile, "#compare?agent=%3Cimg src=x onerror=alert(1)%3E")
     page.until("return document.querySelector('.seal')")
     assert page.text(".certificate h1") == page.text(".seal") == HOSTILE and page.count("img") == 0
     page.click(".refutation > a")
     page.until("return document.querySelector('.moves li:nth-child(6)')")
-    assert page.count("img") == 0 and not page.complaints()
+    assert page.count("img") == 0 and not page.console_messages()
 
 
 FRAME = b"""<!doctype html><div id="page">
@@ -68,21 +68,21 @@ FRAME = b"""<!doctype html><div id="page">
 
 @pytest.fixture(scope="session")
 def file(tmp_path_factory):
-    """The app as one file."""
+    """The app as a single file."""
     path = tmp_path_factory.mktemp("single") / "index.html"
-    path.write_bytes(in_one_file({name: each() for name, each in renamed().items()}))
+    path.write_bytes(in_one_file({name: each() for name, each in hostile_files().items()}))
     return path
 
 
 @pytest.fixture(scope="session")
 def framed(file):
-    """The address of a page that shows the app in a frame that may keep nothing."""
+    """The address of a page that shows the app in a sandboxed frame without storage."""
     with hosted({"index.html": FRAME.__bytes__, "single.html": file.read_bytes}) as url:
         yield url
 
 
-def works(page, view):
-    """Use a view, and see that it answers."""
+def check_view(page, view):
+    """Use a view and check that it responds."""
     page.until("return document.getElementById('page')?.childElementCount")
     if view == "#positions":
         page.until("return document.querySelector('.headline').textContent.includes('played')")
@@ -96,20 +96,20 @@ def works(page, view):
         page.until(
             "return document.querySelector('.stage .cell.x') && document.querySelector('.stage .open')"
         )
-    assert not page.count("[class*=undefined]") and not page.complaints()
+    assert not page.count("[class*=undefined]") and not page.console_messages()
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_one_file_works_from_the_disk(view, file, chromium, look):
+def test_single_file_works_from_disk(view, file, chromium, open_page):
     chromium.get_log("browser")
-    works(look(file.as_uri(), view), view)
+    check_view(open_page(file.as_uri(), view), view)
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_everything_works_where_the_browser_keeps_nothing(view, framed, chromium, look):
+def test_views_work_without_storage(view, framed, chromium, open_page):
     chromium.get_log("browser")
-    page = look(framed, view)
+    page = open_page(framed, view)
     chromium.switch_to.frame(page.find("iframe"))
     script = "try { localStorage.length; return ''; } catch ({name}) { return name; }"
     assert page.run(script) == "SecurityError"
-    works(page, view)
+    check_view(page, view)

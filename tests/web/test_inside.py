@@ -1,4 +1,4 @@
-"""Looking inside: the tree of softmax minimax and each step of Monte Carlo tree search."""
+"""The inside view: the tree of softmax minimax and each step of Monte Carlo tree search."""
 
 import re
 
@@ -16,7 +16,7 @@ START = Position.parse("XX./OO./XO.")
 
 
 def percent(chance):
-    """A chance as the page writes it."""
+    """A probability in the format of the page."""
     if 0 < chance < 0.001 or 0.999 < chance < 1:
         return "<0.1 %" if chance < 0.5 else ">99.9 %"
     return f"{100 * chance:.{1 if 0 < chance < 0.0995 else 0}f} %"
@@ -28,27 +28,27 @@ def signed(value):
 
 
 @pytest.mark.parametrize(("x", "o"), [(0.2, 1), (1, 0.5), (0, 0)])
-def test_the_tree_tells_the_chances_and_values_of_the_package(x, o, page):
+def test_tree_shows_chances_and_values_of_package(x, o, page):
     page.go(f"#inside?moves={MOVES}&tx={x}&to={o}")
     page.until("return document.querySelector('.tree')")
     outcomes = backward_induction(reachable(TICTACTOE), softmax(x), softmax(o))
     values, root = outcomes.values(), Boards.of([START])
     shares = softmax(x)(values.q(root), root.legal)[0]
     for cell in START.legal_cells:
-        told = page.attribute(f".stage [data-cell='{cell}']", "aria-label")
+        label_of_cell = page.attribute(f".stage [data-cell='{cell}']", "aria-label")
         worth = signed(values.q(root)[0, cell])
-        assert told == f"Cell {cell}: free; played with {percent(shares[cell])}, worth {worth} to X"
+        assert label_of_cell == f"Cell {cell}: free; played with {percent(shares[cell])}, worth {worth} to X"
     children = page.run(
         "return [...document.querySelectorAll('.branch')].map(({ariaLabel}) => ariaLabel).filter(Boolean)"
     )
-    found = {}
+    branches = {}
     for label in children:
         moves, share, worth = re.fullmatch(r"after ([\d ]+): (.*?), (.*)", label).groups()
         cells = [int(each) for each in moves.split()]
         if len(cells) == 7:
-            found[cells[-1]] = (share, worth)
-    assert set(found) == set(START.legal_cells)
-    for cell, (share, worth) in found.items():
+            branches[cells[-1]] = (share, worth)
+    assert set(branches) == set(START.legal_cells)
+    for cell, (share, worth) in branches.items():
         after = START.play(cell)
         expected = "X wins" if after.is_over else signed(-values.of(Boards.of([after]))[0])
         assert (share, worth) == (percent(shares[cell]), expected)
@@ -59,7 +59,7 @@ def test_the_tree_tells_the_chances_and_values_of_the_package(x, o, page):
     )
 
 
-def test_the_sliders_change_the_tree_and_the_address(page):
+def test_sliders_change_tree_and_address(page):
     page.go(f"#inside?moves={MOVES}")
     before = page.text(".ends")
     page.find(".controls input").send_keys(Keys.ARROW_LEFT)
@@ -68,7 +68,7 @@ def test_the_sliders_change_the_tree_and_the_address(page):
     assert "plies=1" in page.browser.current_url and page.count(".branch") == 4
 
 
-def test_a_press_and_a_branch_go_on_and_undo_goes_back(page):
+def test_cell_and_branch_advance_and_undo_goes_back(page):
     page.go(f"#inside?moves={MOVES}")
     page.click_at(".stage [data-cell='8']", 0, 0)
     page.until("return location.hash.includes('moves=0.3.1.4.6.7.8')")
@@ -82,7 +82,7 @@ def test_a_press_and_a_branch_go_on_and_undo_goes_back(page):
     page.until("return document.querySelector('.play')")
 
 
-def test_simulations_go_forth_and_back_one_by_one(page):
+def test_simulations_step_forward_and_back(page):
     page.go(f"#inside?view=mcts&moves={MOVES}&done=20&seed=4")
     assert page.text(".side > .soft").startswith("20 simulations.")
     phases = page.all(".phases li")
@@ -101,19 +101,19 @@ def test_simulations_go_forth_and_back_one_by_one(page):
     assert rows == sorted(rows, key=lambda row: -row[2])
 
 
-def test_the_search_runs_by_itself_until_it_is_paused(page):
+def test_search_runs_until_paused(page):
     page.go(f"#inside?view=mcts&moves={MOVES}&done=0")
     page.click("//button[text()='Play']")
     page.until("return !document.querySelector('.side > .soft').textContent.startsWith('0 simul')")
     page.click("//button[text()='Pause']")
-    told = page.text(".side > .soft")
+    before = page.text(".side > .soft")
     page.click("//button[text()='+ 100']")
-    assert page.text(".side > .soft") != told and page.text(".controls button") == "Play"
+    assert page.text(".side > .soft") != before and page.text(".controls button") == "Play"
     assert "The search plays the most visited cell, now 2." in page.text(".side > .soft")
 
 
 @pytest.mark.parametrize("game", ["fano", "two-rows", "qubic-v0", "square-v0"])
-def test_every_game_can_be_looked_into(game, live):
+def test_every_game_has_tree(game, live):
     live.go(f"#inside?game={game}")
     live.until("return document.querySelector('.tree .branch')")
     assert live.count(".stage .line") == {"fano": 7}.get(game, 0)

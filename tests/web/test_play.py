@@ -1,4 +1,4 @@
-"""Playing: a person presses cells, agents reply, and the address holds the game."""
+"""Playing: a person clicks cells, agents reply, and the address holds the game."""
 
 import random
 import re
@@ -30,8 +30,8 @@ def moves(page):
     return page.all(".moves li")
 
 
-def replied(page, stones):
-    """Wait until the board holds so many stones and the person may move, or the game is over."""
+def wait_for_reply(page, stones):
+    """Wait until the board holds this number of stones and the person may move, or the game is over."""
     page.until(
         """return document.querySelectorAll('.stage .cell.x, .stage .cell.o').length === arguments[0]
              && document.querySelector('.stage .open')""",
@@ -39,25 +39,25 @@ def replied(page, stones):
     )
 
 
-def ended(page):
+def wait_for_end(page):
     page.until("return !document.querySelector('.stage .open') && document.querySelector('#again.main')")
 
 
 # ---- A game.
 
 
-def test_the_program_replies_to_a_move(page):
+def test_agent_replies_to_move(page):
     page.go("#play")
     assert page.text(".status") == "Your turn: X" and page.stones() == "." * 9
     press(page, 4)
     page.until("return document.querySelector('.stage .cell.x')")
-    replied(page, 2)
+    wait_for_reply(page, 2)
     assert page.stones()[4] == "X" and page.stones().count("O") == 1
     assert page.text(".status") == "Your turn: X" and re.match(r".*\(O\): cell \d\.", page.text(".unseen"))
     assert len(moves(page)) == 2 and f"moves={'.'.join(moves(page))}" in page.browser.current_url
 
 
-def test_each_level_can_be_chosen_and_its_strength_is_told(page):
+def test_levels_can_be_chosen_and_show_strength(page):
     page.go("#play")
     names = page.all(".level b")
     assert names == ["Easy", "Medium", "Hard", "Perfect"] and all(page.all(".level span"))
@@ -72,16 +72,16 @@ def test_each_level_can_be_chosen_and_its_strength_is_told(page):
     assert page.text(".certificate h1") == "minimax:prefer=fast"
 
 
-def test_the_players_swap_seats_and_the_agent_moves_first(page):
+def test_players_swap_seats_and_agent_moves_first(page):
     page.go("#play?x=person&o=minimax")
     page.click("#swap")
-    replied(page, 1)
+    wait_for_reply(page, 1)
     assert page.stones().count("X") == 1 and page.text(".status") == "Your turn: O"
     page.find("[aria-label='Player of X']").send_keys("A person")
     page.until("return document.querySelector('.status').textContent === 'O to move'")
 
 
-def test_moves_are_undone_redone_and_looked_at_again(page):
+def test_moves_can_be_undone_redone_and_revisited(page):
     page.go("#play?x=person&o=person&moves=4.0.8")
     page.click("#undo")
     page.until("return document.querySelector('.status').textContent.startsWith('After move 2 of 3')")
@@ -97,14 +97,14 @@ def test_moves_are_undone_redone_and_looked_at_again(page):
     page.until("return document.querySelectorAll('.moves li').length === 3")
 
 
-def test_undo_against_a_program_takes_both_moves_back(page):
+def test_undo_against_agent_takes_both_moves_back(page):
     page.go("#play?x=person&o=minimax&moves=4.0")
     page.click("#undo")
     page.until("return document.querySelector('.status').textContent.startsWith('After move 0 of 2')")
     assert page.stones() == "." * 9 and page.count(".stage .open") == 9
 
 
-def test_the_values_of_moves_are_shown_where_they_are_asked_for(page):
+def test_move_values_are_shown_on_request(page):
     page.go("#play?x=person&o=person&moves=0.3.1.4")
     page.click("#see")
     page.until("return document.querySelector('.judgement').textContent.includes('X wins, solved')")
@@ -117,7 +117,7 @@ def test_the_values_of_moves_are_shown_where_they_are_asked_for(page):
     page.until("return !document.querySelector('.stage .mark[d]')")
 
 
-def test_who_lost_is_told_at_which_move(page):
+def test_lost_game_names_losing_move(page):
     page.go(LOST)
     page.until("return document.querySelector('.status').textContent.includes('lost it')")
     assert page.text(".status") == "Perfect (O) wins: you lost it at move 5"
@@ -139,12 +139,12 @@ def test_agents_play_each_other_and_can_be_paused(page):
     page.until("return document.querySelector('#pause').textContent === 'Go on'")
     before = moves(page)
     page.click("#pause")
-    ended(page)
+    wait_for_end(page)
     assert moves(page)[: len(before)] == before and page.stones().count("X") > 2
-    assert page.text(".status").startswith(("Perfect (X) wins", "A draw"))  # its opponent plays at random
+    assert page.text(".status").startswith(("Perfect (X) wins", "A draw"))  # the opponent plays at random
 
 
-def test_the_board_is_played_by_keyboard(page):
+def test_board_can_be_played_by_keyboard(page):
     page.go("#play?x=person&o=person")
     page.run("document.querySelector('.stage .open[tabindex=\"0\"]').focus()")
     page.press(Keys.ARROW_RIGHT, Keys.ARROW_DOWN, Keys.ENTER)
@@ -157,7 +157,7 @@ def test_the_board_is_played_by_keyboard(page):
     assert page.stones() == "O...X...."
 
 
-def test_winning_sets_that_are_completed_together_are_all_marked(page):
+def test_all_completed_winning_sets_are_marked(page):
     page.go("#play?x=person&o=person&moves=0.1.2.3.6.5.8.7.4")
     assert page.count(".cell.completed") == 5 and page.count(".strokes path") == 2
     assert page.text(".status").startswith("X wins")
@@ -166,7 +166,7 @@ def test_winning_sets_that_are_completed_together_are_all_marked(page):
 # ---- With a server.
 
 
-def test_a_finished_game_is_recorded_once_and_only_if_it_was_played_here(live, served):
+def test_finished_game_is_recorded_once_if_played_here(live, served):
     _, log = served
 
     def recorded():
@@ -184,24 +184,24 @@ def test_a_finished_game_is_recorded_once_and_only_if_it_was_played_here(live, s
     for number in (5, 2):
         press(live, number)
         live.until("return !document.querySelector(arguments[0]).classList.contains('open')", cell(number))
-    ended(live)
+    wait_for_end(live)
     live.click("#again")
     live.until("return document.querySelectorAll('.stage .open').length === 9")
     game = (4, 0, 3, 8, 5)
     for number in game:
         press(live, number)
         live.until("return !document.querySelector(arguments[0]).classList.contains('open')", cell(number))
-    ended(live)
+    wait_for_end(live)
     live.wait(lambda: len(recorded()) > before)
     live.click("#undo")
     live.click("#redo")
-    ended(live)
+    wait_for_end(live)
     live.browser.refresh()
-    ended(live)
+    wait_for_end(live)
     assert recorded()[before:] == [game]
 
 
-def test_a_program_of_the_command_line_plays_and_its_name_stays_a_text(live):
+def test_program_plays_and_its_name_stays_text(live):
     live.go("#play")
     label = next(each for each in live.all("[aria-label='Player of O'] option") if "img" in each)
     live.run(
@@ -211,47 +211,47 @@ def test_a_program_of_the_command_line_plays_and_its_name_stays_a_text(live):
         label,
     )
     press(live, 4)
-    replied(live, 2)
+    wait_for_reply(live, 2)
     assert live.stones() == "O...X...." and live.count("img") == 0
 
 
-def test_a_connection_that_is_lost_is_told_and_the_board_stays(live):
+def test_lost_connection_is_reported_and_board_stays(live):
     live.go("#play?x=person&o=mcts:simulations=50,seed=1")
     live.offline(True)
     press(live, 4)
     live.until("return !document.querySelector('.complaint').hidden")
     assert "does not answer" in live.text(".complaint") and live.stones() == "....X...."
-    assert all("ERR_INTERNET_DISCONNECTED" in line for line in live.complaints())
+    assert all("ERR_INTERNET_DISCONNECTED" in line for line in live.console_messages())
     live.offline(False)
     live.click(".complaint button")
-    replied(live, 2)
+    wait_for_reply(live, 2)
     assert live.find(".complaint").is_displayed() is False
 
 
-def test_qubic_is_told_to_be_won_by_x_and_proved(live):
+def test_qubic_is_shown_as_proved_win_for_x(live):
     live.go("#play?game=qubic-v0&x=person&o=person&see=1")
     live.until("return document.querySelector('.judgement').textContent.includes('proved')")
     assert live.text(".judgement").startswith("With best play: X wins, proved")
     live.click("//b[text()='Proof']")
-    replied(live, 1)
+    wait_for_reply(live, 1)
     press(live, 63)
-    replied(live, 3)
+    wait_for_reply(live, 3)
     assert live.text(".status") == "Your turn: O"
 
 
-def test_a_stone_falls_to_the_lowest_free_cell_of_its_column(live):
+def test_stone_falls_to_lowest_free_cell(live):
     live.go("#play?game=connect-four-v0&x=person&o=person")
     for number, stones in ((3, 1), (10, 2), (38, 2), (24, 3)):
         press(live, number)
-        replied(live, stones)
+        wait_for_reply(live, stones)
     live.until("return location.hash.includes('moves=38.31.24')")
 
 
-# ---- Addresses that say what cannot be.
+# ---- Invalid addresses.
 
 
 @pytest.mark.parametrize(
-    ("address", "shown"),
+    ("address", "stones"),
     [("&moves=0.0.1", "X........"), ("&moves=4.99", "....X...."),
      ("&moves=4.-1", "........."), ("&moves=4,0", "........."),
      ("&moves=4.0&at=77", "O...X...."),
@@ -259,9 +259,9 @@ def test_a_stone_falls_to_the_lowest_free_cell_of_its_column(live):
      ("&game=chess&moves=4", "....X...."), ("&%&%%%=", "........."),
      ("&moves=0.3.1.4.2.5", "XXXOO....")],
 )  # fmt: skip
-def test_a_broken_address_is_opened_as_far_as_it_can_be(address, shown, page):
+def test_valid_part_of_broken_address_is_opened(address, stones, page):
     page.go(f"#play?x=person&o=person{address}")
-    assert page.stones() == shown and page.text(".status")
+    assert page.stones() == stones and page.text(".status")
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_a_broken_address_is_opened_as_far_as_it_can_be(address, shown, page):
         "softmax:depth=2",
     ],
 )
-def test_an_agent_that_nobody_knows_is_named_and_the_board_stays(agent, page):
+def test_unknown_agent_is_named_and_board_stays(agent, page):
     page.go(f"#play?x={agent}&moves=4.0")
     page.until("return !document.querySelector('.complaint').hidden")
     assert agent in page.text(".complaint") and page.stones() == "O...X...."
@@ -287,12 +287,12 @@ def test_an_agent_that_nobody_knows_is_named_and_the_board_stays(agent, page):
 @pytest.mark.parametrize(
     "view", ["nowhere", "constructor", "__proto__", "positions?game=chess&seed=x&exploration=&rate=99"]
 )
-def test_an_unknown_view_is_the_first_one(view, page):
+def test_unknown_view_opens_first_view(view, page):
     page.go(f"#{view}")
     page.until("return document.querySelector('.map')")
 
 
-# ---- No press is lost.
+# ---- No click is lost.
 
 OPEN = "return [...document.querySelectorAll('.stage .open')].map(({dataset}) => Number(dataset.cell))"
 
@@ -316,11 +316,11 @@ def by_keyboard(page, number):
     page.press(*keys, Keys.ENTER)
 
 
-@pytest.mark.browser  # by a fixture that it asks for itself
+@pytest.mark.browser  # it requests the fixture at run time
 @pytest.mark.parametrize(("opponent", "presses"), [("person", 10), slow("person", 50), slow("minimax", 300)])
 @pytest.mark.parametrize("press_by", [by_mouse, by_keyboard, by_touch])
 @pytest.mark.parametrize("host", ["site", "served"])
-def test_no_press_is_lost(host, press_by, opponent, presses, request):
+def test_no_click_is_lost(host, press_by, opponent, presses, request):
     page = request.getfixturevalue({"site": "page", "served": "live"}[host])
     page.go(f"#play?x=person&o={opponent}")
     rng = random.Random(presses)
@@ -329,7 +329,7 @@ def test_no_press_is_lost(host, press_by, opponent, presses, request):
             "return [...document.querySelectorAll('.stage .open')].map(({dataset}) => +dataset.cell)"
         )
         if not free:
-            ended(page)
+            wait_for_end(page)
             page.click("#again")
             page.until("return document.querySelectorAll('.stage .open').length === 9")
             free = list(range(9))

@@ -1,4 +1,4 @@
-"""All positions at once: what the picture says of a training is what the package proves of the agent."""
+"""All positions: the picture of a training shows what the package proves of the agent."""
 
 import re
 from functools import cache, cached_property
@@ -15,34 +15,34 @@ from tests.support.naive_agent import Plays
 from ttt_env import certify, solve
 from ttt_env.rules import Position, symmetries
 
-GREY, RED, GREEN, COMES = 0, 1, 2, 4  # as train.js has them
+GREY, RED, GREEN, COMES = 0, 1, 2, 4  # as in train.js
 TIE = 1e-9
 TWIN = naive.twin(TICTACTOE)
-SETTINGS = {0.8: True, 0.5: None, 0.3: None}  # exploration, and whether it always gets there
+SETTINGS = {0.8: True, 0.5: None, 0.3: None}  # exploration, and whether every training becomes unbeatable
 FILM = "#positions?seed=1&exploration=0.8&rate=0.5"
 
 
 @cache
 def class_of(board):
-    """The least image of a board, which all symmetric boards share."""
+    """The smallest image of a board, which all symmetric boards share."""
     return min("".join(board[cell] for cell in symmetry) for symmetry in symmetries(TICTACTOE))
 
 
-class Learned:
-    """What follows from values by class, for whoever moved there, as the page learns them."""
+class PageAgent:
+    """The agent of values by class of positions, for the player that moved there, as the page learns them."""
 
     def __init__(self, values):
         self.values = values
         self.policy, self.risk = cache(self.policy), cache(self.risk)
 
     def policy(self, board):
-        """The chances of the cells that the agent takes for the best."""
+        """The probabilities of the cells that the agent considers best."""
         after = {cell: self.values[class_of(naive.play(board, cell))] for cell in TWIN.moves(board)}
         best = [cell for cell, value in after.items() if value > max(after.values()) - TIE]
         return {cell: 1 / len(best) for cell in best}
 
     def risk(self, board, seat):
-        """The largest chance, over all opponents, that the agent loses from here on this seat."""
+        """The largest probability, over all opponents, that the agent loses from here on this seat."""
         cells = TWIN.moves(board)
         if not cells:
             return float(TWIN.result(board, seat) == -1)
@@ -68,17 +68,17 @@ const frameOf = ({look, values, ...frame}) => ({...frame, look: [...look], value
 return {...run, nodes: positions.nodes, frames: shown.map(frameOf)};"""
 
 
-def trained(page, seed, exploration, rate=0.5):
+def train_in_page(page, seed, exploration, rate=0.5):
     """A training of the page, with its first, its middle and its last frame."""
     run = page.module(TRAIN, seed, exploration, rate, names="train")
     run["boards"] = [text_of(node["x"], node["o"]) for node in run["nodes"]]
     return run
 
 
-# ---- What is true.
+# ---- Facts.
 
 
-def test_each_position_has_a_place_of_its_own_on_the_ring_of_its_ply(page):
+def test_positions_have_separate_places_on_rings_of_plies(page):
     nodes, spots = page.module(
         """const {nodes} = new train.Positions(game('tictactoe-v0')), file = await fetch('data/layout.json');
            return [nodes.map(({ply, x, o}) => [ply, x, o]), await file.json()];""",
@@ -96,23 +96,23 @@ def test_each_position_has_a_place_of_its_own_on_the_ring_of_its_ply(page):
 
 @pytest.mark.parametrize("exploration", SETTINGS)
 @pytest.mark.parametrize("seed", slow_but_the_first(range(1, 21)))
-def test_the_verdict_and_the_chances_to_lose_are_those_of_the_package(seed, exploration, page):
-    run = trained(page, seed, exploration)
+def test_verdict_and_loss_chances_equal_package(seed, exploration, page):
+    run = train_in_page(page, seed, exploration)
     assert run["isUnbeatable"] or (run["games"] == 12_000 and not SETTINGS[exploration])
     for frame in run["frames"]:
-        agent = Learned(dict(zip(map(class_of, run["boards"]), frame["values"], strict=True)))
+        agent = PageAgent(dict(zip(map(class_of, run["boards"]), frame["values"], strict=True)))
         risks = [agent.risk(TWIN.empty, seat) for seat in "XO"]
         assert [frame["X"], frame["O"]] == pytest.approx(risks, abs=1e-12)
         assert agent.certificate.unbeatable == (risks == [0, 0])
     assert agent.certificate.unbeatable == run["isUnbeatable"]
 
 
-def test_colours_say_what_the_agent_can_do_from_each_position(page):
+def test_colours_show_outcomes_of_agent(page):
     for exploration in (0.8, 0.0):
-        run = trained(page, 1, exploration)
+        run = train_in_page(page, 1, exploration)
         for frame in run["frames"]:
-            agent = Learned(dict(zip(map(class_of, run["boards"]), frame["values"], strict=True)))
-            comes = {
+            agent = PageAgent(dict(zip(map(class_of, run["boards"]), frame["values"], strict=True)))
+            reached = {
                 seat: {class_of(board) for layer in TWIN.layers({seat: agent.policy}) for board in layer}
                 for seat in "XO"
             }
@@ -120,37 +120,37 @@ def test_colours_say_what_the_agent_can_do_from_each_position(page):
                 seat, seats = naive.mover(board), "XO" if not TWIN.moves(board) else naive.mover(board)
                 if look & 3 != GREY:
                     assert look & 3 == (RED if agent.risk(board, seat) > 0 else GREEN), board
-                assert bool(look & COMES) == any(class_of(board) in comes[each] for each in seats), board
-    met = [look & 3 != GREY for look in run["frames"][-1]["look"]]
-    assert (run["isStuck"], met.count(False), len(run["frames"][-1]["game"]) - 1) == (True, 751, 9)
+                assert bool(look & COMES) == any(class_of(board) in reached[each] for each in seats), board
+    is_met = [look & 3 != GREY for look in run["frames"][-1]["look"]]
+    assert (run["isStuck"], is_met.count(False), len(run["frames"][-1]["game"]) - 1) == (True, 751, 9)
 
 
-def test_the_empty_board_is_red_as_long_as_it_can_lose_as_x_and_those_after_it_as_o(page):
+def test_colours_of_first_boards_show_whether_agent_can_lose(page):
     frames = page.module(
         """const positions = new train.Positions(game('tictactoe-v0'));
            const {frames} = train.train(positions, {seed: 1, exploration: 0.8, rate: 0.5});
            return frames.map(({X, O, look}) => [X, O, [...look.slice(0, 4)].map((each) => each & 3)]);""",
         names="train",
     )
-    for x, o, (empty, *after) in frames[30:]:  # then all three have been met
+    for x, o, (empty, *after) in frames[30:]:  # all three have been met by then
         assert (empty == RED) == (x > 0) and GREY not in after
         assert (RED in after) == (o > 0)
     assert {x > 0 for x, *_ in frames[30:]} == {o > 0 for _, o, _ in frames[30:]} == {True, False}
 
 
-def test_89_positions_are_lost_whatever_is_played(page):
-    nodes = trained(page, 1, 0.8)
+def test_89_positions_are_lost(page):
+    nodes = train_in_page(page, 1, 0.8)
     lost = [board for board, node in zip(nodes["boards"], nodes["nodes"], strict=True) if node["isLost"]]
     assert len(lost) == 89
     values = solve(TICTACTOE)
     assert all(values.value_of(Position.parse("/".join(re.findall("...", board)))) == -1 for board in lost)
 
 
-# ---- What a visitor sees and does.
+# ---- The view of a visitor.
 
 
 def colours(page):
-    """How many dots there are of each colour, as the key tells them."""
+    """The number of dots of each colour, according to the key."""
     return dict(zip(("grey", "red", "green", "lost"), map(int, page.all(".key b")), strict=True))
 
 
@@ -165,7 +165,7 @@ def test_seed_1_is_unbeatable_after_3950_games(page):
     assert colours(page)["lost"] == page.count(".map .dot.lost") == 89
 
 
-def test_without_exploration_it_repeats_one_game(page):
+def test_training_without_exploration_repeats_one_game(page):
     page.go(f"{FILM}&games=0")
     page.click("//button[text()='No exploration']")
     page.run("document.querySelector('[aria-label=Speed]').value = '999'")
@@ -176,7 +176,7 @@ def test_without_exploration_it_repeats_one_game(page):
     assert "exploration=0&" in page.browser.current_url
 
 
-def test_a_training_that_does_not_get_there_says_so_and_shows_where(page):
+def test_beatable_result_is_shown_with_positions(page):
     seed = page.module(
         """const positions = new train.Positions(game('tictactoe-v0'));
            for (let seed = 1; ; seed++)
@@ -187,7 +187,7 @@ def test_a_training_that_does_not_get_there_says_so_and_shows_where(page):
     assert page.text(".headline") == "Still beatable after 12,000 games" and page.attribute(".threads", "d")
 
 
-def test_the_film_plays_pauses_resumes_and_begins_again(page):
+def test_film_plays_pauses_resumes_and_restarts(page):
     page.go(FILM)
     assert page.text(".bar button") == "Pause"
     page.until("return document.querySelector('.headline').textContent.includes('played')")
@@ -205,20 +205,20 @@ def test_the_film_plays_pauses_resumes_and_begins_again(page):
     page.until("return !document.querySelector('.headline').className.includes('done')")
 
 
-def test_the_slider_goes_to_any_moment_and_the_address_holds_it(page):
+def test_slider_reaches_any_moment_and_address_holds_it(page):
     page.go(f"{FILM}&games=0")
     page.click(".chances input[type=range]")  # in its middle
-    headline, shown = page.text(".headline"), colours(page)
+    headline, colours_before = page.text(".headline"), colours(page)
     assert re.fullmatch(r"1,9\d\d games played: it can be beaten", headline)
     address = page.browser.current_url.removeprefix(page.url)
     page.go("#play").go(address)
-    assert (page.text(".headline"), colours(page)) == (headline, shown)
+    assert (page.text(".headline"), colours(page)) == (headline, colours_before)
     page.press(Keys.TAB, Keys.TAB)
     page.find(".chances input[type=range]").send_keys(Keys.END)
     assert page.text(".headline") == "Unbeatable after 3,950 games"
 
 
-def test_other_settings_are_trained_at_once_and_kept_in_the_address(page):
+def test_other_settings_train_at_once_and_stay_in_address(page):
     page.go(f"{FILM}&games=0")
     page.find(".knobs input").send_keys(Keys.ARROW_LEFT)
     assert "exploration=0.75" in page.browser.current_url
@@ -227,7 +227,7 @@ def test_other_settings_are_trained_at_once_and_kept_in_the_address(page):
 
 
 def at_dot(page, condition):
-    """Where in the page the first dot lies for which this holds, as [x, y] from the middle of the map."""
+    """The place of the first dot that meets the condition, as [x, y] from the middle of the map."""
     script = f"""const map = document.querySelector('.map').getBoundingClientRect();
         const dot = [...document.querySelectorAll('.map > .dot')].find((dot) => {condition});
         const {{left, top, width, height}} = dot.getBoundingClientRect();
@@ -235,7 +235,7 @@ def at_dot(page, condition):
     return page.run(script)
 
 
-def test_a_click_on_a_red_dot_plays_the_game_to_the_loss_and_marks_the_blunder(page):
+def test_click_on_red_dot_replays_loss_and_marks_blunder(page):
     page.go(f"{FILM}&games=3900")
     page.click_at(".map", *at_dot(page, "dot.classList.contains('red') && !dot.classList.contains('away')"))
     page.until("return / wins/.test(document.querySelector('.scene .words').textContent)")
@@ -249,7 +249,7 @@ def test_a_click_on_a_red_dot_plays_the_game_to_the_loss_and_marks_the_blunder(p
     assert stones[int(blunder)] == seat and re.search(r"Move \d is its blunder", words)
 
 
-def test_a_dot_under_the_pointer_shows_its_board_and_leaving_the_map_forgets_it(page):
+def test_dot_under_pointer_shows_its_board(page):
     page.go(f"{FILM}&games=3900")
     home = page.text(".scene .words")
     page.move_to(".map", *at_dot(page, "dot.classList.contains('lost') && !dot.classList.contains('away')"))
@@ -258,7 +258,7 @@ def test_a_dot_under_the_pointer_shows_its_board_and_leaving_the_map_forgets_it(
     page.until("return document.querySelector('.scene .words').textContent === arguments[0]", home)
 
 
-def test_the_map_is_explored_by_keyboard(page):
+def test_map_can_be_explored_by_keyboard(page):
     page.go(f"{FILM}&games=3900")
     page.run("document.querySelector('.map').focus()")
     page.press(Keys.HOME)
@@ -275,7 +275,7 @@ def test_the_map_is_explored_by_keyboard(page):
 
 
 @pytest.mark.parametrize("seat", "XO")
-def test_a_visitor_plays_against_what_it_has_learned(seat, page):
+def test_visitor_plays_against_trained_agent(seat, page):
     page.go(f"{FILM}&games=3950")
     page.click("//button[text()='Play against it']")
     if seat == "O":
@@ -291,14 +291,14 @@ def test_a_visitor_plays_against_what_it_has_learned(seat, page):
     assert re.match(r"A draw|[XO] wins", page.text(".scene .words"))
 
 
-def test_with_reduced_motion_the_last_frame_is_shown_at_once(site, chromium, look):
-    page = look(site, FILM, media={"prefers-reduced-motion": "reduce"})
+def test_reduced_motion_shows_last_frame_at_once(site, chromium, open_page):
+    page = open_page(site, FILM, media={"prefers-reduced-motion": "reduce"})
     assert page.text(".headline") == "Unbeatable after 3,950 games"
     page.click(".side > .bar button")
-    assert page.text(".side > .bar button") == "Pause"  # whoever asks for the film sees it
+    assert page.text(".side > .bar button") == "Pause"  # the film still plays on request
 
 
-def test_misere_has_the_same_positions_and_other_colours(page):
+def test_misere_has_same_positions(page):
     page.go("#positions?game=tictactoe-v0:misere=true&seed=1&exploration=0.8&rate=0.5&games=0")
     assert page.text(".lead b") == "All 765 positions of misère tic-tac-toe."
     assert page.count(".map > .dot") + page.count(".map > .end") == 765

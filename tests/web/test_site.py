@@ -1,6 +1,6 @@
-"""The site of the documentation: everybody can read it, and its links lead somewhere.
+"""The site of the documentation is accessible, and its links work.
 
-`make docs` builds the site; where it has not been built these tests are skipped.
+`make docs` builds the site; without it these tests are skipped.
 """
 
 import json
@@ -38,22 +38,22 @@ pytestmark = pytest.mark.browser  # these run after the site is built
 
 
 @pytest.fixture(autouse=True)
-def built():
+def require_site():
     if not (SITE / "index.html").is_file():
         pytest.skip("the site is not built: `make docs` builds it")
 
 
 @pytest.fixture
-def visit(look):
-    """To a page of the site, in a window of this width."""
-    return lambda page, width=1200: look(f"{SITE.as_uri()}/", f"{page}.html", width, MEDIA["light"])
+def visit(open_page):
+    """A function that opens a page of the site in a window of this width."""
+    return lambda page, width=1200: open_page(f"{SITE.as_uri()}/", f"{page}.html", width, MEDIA["light"])
 
 
 @pytest.mark.parametrize(("page",), slow_unless(KINDS.__contains__, PAGES))
-def test_axe_finds_nothing_wrong_in_light_and_in_dark(page, visit):
+def test_axe_finds_no_violations_in_light_and_dark(page, visit):
     visitor = visit(page)
     assert violations(visitor) == []
-    emulate(visitor.browser, MEDIA["dark"])  # which changes the colours alone
+    emulate(visitor.browser, MEDIA["dark"])  # only the colours change
     assert violations(visitor, runOnly=["color-contrast"]) == []
 
 
@@ -70,28 +70,28 @@ def too_wide(visitor):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_no_page_is_wider_than_a_phone(page, visit):
+def test_pages_fit_on_phone(page, visit):
     assert too_wide(visit(page, width=390)) == []
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_the_front_page_shows_the_training_board_in_a_frame_as_high_as_it_is(width, visit):
+def test_front_page_frames_whole_training_board(width, visit):
     visitor = visit("index", width)
-    visitor.run("document.querySelector('.try').scrollIntoView()")  # it is loaded when it comes into sight
+    visitor.run("document.querySelector('.try').scrollIntoView()")  # it is loaded when it comes into view
     visitor.browser.switch_to.frame(visitor.find(".try iframe"))
     visitor.until("return document.querySelectorAll('.map .dot').length > 500")
     assert visitor.run("return document.body.scrollHeight <= innerHeight")
     assert not visitor.find(".top").is_displayed()
 
 
-def test_every_page_leads_to_the_app(visit):
+def test_every_page_links_to_app(visit):
     visitor = visit("learn/certified")
     visitor.click(".sidebar-try")
     visitor.until("return document.querySelectorAll('.map .dot').length > 500")
     assert visitor.find(".top").is_displayed()
 
 
-def test_a_click_on_a_heading_sorts_a_table_of_figures(visit):
+def test_heading_click_sorts_table(visit):
     visitor = visit("results/leaderboard")
     script = """const table = document.querySelector('table.sortable');
         const heading = [...table.tHead.rows[0].cells].find((each) => each.textContent.trim() === 'steps');
@@ -105,7 +105,7 @@ def test_a_click_on_a_heading_sorts_a_table_of_figures(visit):
         assert texts[len(numbers) :] == ["–"] * (len(texts) - len(numbers))
 
 
-def test_what_is_wrong_or_too_wide_is_found(visit):
+def test_checks_find_violations_and_wide_elements(visit):
     visitor = visit("index", width=390)
     visitor.run("document.querySelector('article').innerHTML += '<button></button><p style=width:500px>wide'")
     assert "button-name" in {rule for rule, *_ in violations(visitor)}
@@ -113,7 +113,7 @@ def test_what_is_wrong_or_too_wide_is_found(visit):
 
 
 class Anchors(HTMLParser):
-    """The targets of a page's links, and the ids in it that links may lead to."""
+    """The targets of a page's links, and the ids that links may refer to."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -131,8 +131,8 @@ def anchors(path):
     return Anchors(path)
 
 
-def missing(page):
-    """The links of a page to files and places of the site that are not there."""
+def broken_links(page):
+    """The links of a page to files and ids of the site that do not exist."""
     for link in sorted(filter(None, anchors(page).links)):
         parts = urlsplit(link)
         if parts.scheme or parts.netloc:
@@ -143,20 +143,20 @@ def missing(page):
             yield link
 
 
-def test_every_link_within_the_site_leads_somewhere():
-    pages = sorted(set(SITE.rglob("*.html")) - {APP})  # whose places are views
-    lost = {page.relative_to(SITE).as_posix(): list(missing(page)) for page in pages}
-    assert {page: links for page, links in lost.items() if links} == {}
+def test_links_within_site_work():
+    pages = sorted(set(SITE.rglob("*.html")) - {APP})  # its fragments are views
+    broken = {page.relative_to(SITE).as_posix(): list(broken_links(page)) for page in pages}
+    assert {page: links for page, links in broken.items() if links} == {}
     assert sum(len(anchors(page).links) for page in pages) > len(pages)
 
 
-def test_links_that_lead_nowhere_are_found(tmp_path):
+def test_broken_links_are_found(tmp_path):
     here = tmp_path / "here.html"
     here.write_text('<a id="top" href="#top"></a><a href="#no"></a><a href="no.html"></a><img src="no.svg">')
-    assert list(missing(here)) == ["#no", "no.html", "no.svg"]
+    assert list(broken_links(here)) == ["#no", "no.html", "no.svg"]
 
 
-def test_downloaded_notebooks_hold_nothing_of_the_site():
+def test_downloaded_notebooks_have_no_site_markup():
     notebooks = sorted((SITE / "_downloads").rglob("*.ipynb"))
     assert len(notebooks) > 10
     for path in notebooks:

@@ -1,4 +1,4 @@
-"""The page of a tournament, a file by itself, in a real browser: for everybody, and game by game."""
+"""The page of a tournament, a single file, in a real browser: accessible, and with all games."""
 
 import json
 import sys
@@ -52,10 +52,10 @@ spec = "random"
 
 @pytest.fixture(scope="module")
 def folder_of(tmp_path_factory):
-    """The results of a tournament, which is played when its name is first given."""
+    """A function that returns the results of a tournament, which it plays at most once."""
 
     @cache
-    def played(name):
+    def play(name):
         folder = tmp_path_factory.mktemp("school")
         entries = ENTRIES_OF_LARGE if name == "large" else ENTRIES.format(python=sys.executable)
         (folder / "class.toml").write_text(FILES[name] + entries, "utf-8")
@@ -63,15 +63,15 @@ def folder_of(tmp_path_factory):
         assert run.returncode == 0, run.stderr
         return folder / "class-results"
 
-    return played
+    return play
 
 
 @pytest.fixture
-def visit(look, chromium, folder_of):
-    """To a page; what it writes to its console fails the test."""
+def visit(open_page, chromium, folder_of):
+    """A function that opens a page; a message on the console fails the test."""
     chromium.get("about:blank")
     chromium.get_log("browser")
-    yield lambda name, **seen: look(f"{folder_of(name).as_uri()}/", "index.html", **seen)
+    yield lambda name, **options: open_page(f"{folder_of(name).as_uri()}/", "index.html", **options)
     assert not chromium.get_log("browser")
 
 
@@ -79,12 +79,12 @@ def visit(look, chromium, folder_of):
     ("name", "media"),
     slow_unless(lambda name, media: name == "class" and media in ("light", "forced dark"), FILES, MEDIA),
 )
-def test_axe_finds_nothing_wrong_and_leaves_nothing_open(name, media, visit):
+def test_axe_finds_nothing(name, media, visit):
     assert findings(visit(name, media=MEDIA[media])) == []
 
 
 @pytest.mark.parametrize("width", [320, slow(390)])
-def test_on_a_phone_nothing_is_beside_the_page_and_every_control_can_be_hit(width, visit):
+def test_page_fits_on_phone_with_large_controls(width, visit):
     page = visit("class", width=width)
     assert page.run("return document.documentElement.scrollWidth") == width
     script = """return [...document.querySelectorAll('a[href], button, select')]
@@ -100,10 +100,10 @@ def results_of(folder):
 
 
 @pytest.mark.parametrize("name", ["class", slow("misère"), slow("large")])
-def test_each_position_of_each_game_is_drawn_as_the_package_draws_it(name, visit, folder_of):
-    played = results_of(folder_of(name))["games_played"]
+def test_positions_are_drawn_like_in_package(name, visit, folder_of):
+    games = results_of(folder_of(name))["games_played"]
     drawn = {}
-    for number, each in enumerate(played):
+    for number, each in enumerate(games):
         record = GameRecord.parse(each["record"])
         steps = range(len(record.cells) + 1) if name != "large" else range(0, len(record.cells) + 1, 5)
         positions = record.positions()
@@ -128,7 +128,7 @@ def test_each_position_of_each_game_is_drawn_as_the_package_draws_it(name, visit
     assert page.run(script, drawn) == []
 
 
-def test_a_number_of_the_cross_table_leads_to_the_games_of_the_two_and_keys_step(visit, folder_of):
+def test_score_links_to_games_and_keys_step_through(visit, folder_of):
     page = visit("class")
     games = results_of(folder_of("class"))["games_played"]
     number = next(at for at, each in enumerate(games) if each["forfeit"] is None and at % 2 == 0)
@@ -149,7 +149,7 @@ def test_a_number_of_the_cross_table_leads_to_the_games_of_the_two_and_keys_step
     assert page.attribute("#last", "aria-disabled") == "true"
 
 
-def test_games_are_found_by_who_played_them(visit):
+def test_games_can_be_filtered_by_players(visit):
     page = visit("class")
     script = """for (const [id, text] of arguments[0]) {
           const select = document.getElementById(id);
@@ -162,7 +162,7 @@ def test_games_are_found_by_who_played_them(visit):
     assert "Bob" not in opponents and len(opponents) == len(set(opponents)) > 2
 
 
-def test_it_says_what_is_proved_and_by_what_is_lost(visit):
+def test_page_shows_proofs_and_forfeits(visit):
     page = visit("class")
     assert page.all(".standings .proved") == ["unbeatable"]
     assert any(text.startswith("UNBEATABLE, asked once in ") for text in page.all(".player p"))
@@ -172,7 +172,7 @@ def test_it_says_what_is_proved_and_by_what_is_lost(visit):
     assert page.count("svg[aria-hidden] path") == 5 and page.count("script") == 2
 
 
-def test_a_loss_is_shown_with_the_blunder_the_better_cells_and_the_game(visit, folder_of):
+def test_loss_shows_blunder_better_cells_and_game(visit, folder_of):
     page = visit("class")
     results = results_of(folder_of("class"))
     (bob,) = (each for each in results["entries"] if each["name"] == "Bob")
@@ -199,12 +199,12 @@ def test_a_loss_is_shown_with_the_blunder_the_better_cells_and_the_game(visit, f
     assert page.text("#seats").endswith("(certificate of Bob)")
 
 
-def test_without_javascript_the_tables_are_there(chromium, visit):
+def test_tables_work_without_javascript(chromium, visit):
     chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         page = visit("class")
-        found = page.browser.find_elements("css selector", ".standings tbody tr")
-        assert len(found) == 5
+        rows = page.browser.find_elements("css selector", ".standings tbody tr")
+        assert len(rows) == 5
         assert len(page.browser.find_elements("css selector", ".player figure svg")) > 4
         assert "They stand in games.txt" in page.browser.find_element("css selector", "#viewer").text
     finally:

@@ -1,4 +1,4 @@
-"""One interface over loky's and Ray's processes: the order of results, progress, errors, ended processes."""
+"""One interface for loky and Ray processes: order of results, progress, errors, ended processes."""
 
 import sys
 import threading
@@ -16,7 +16,7 @@ TEAMS = [("loky", None), slow(("loky", 2)), slow(("ray", 2))]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _leave_the_cluster():
+def _shut_down_ray():
     yield
     if "ray" in sys.modules:
         sys.modules["ray"].shutdown()
@@ -30,18 +30,18 @@ def team(request):
     return Workers(workers, backend)
 
 
-def test_results_keep_the_order_of_the_tasks(team):
-    def late(number):
+def test_results_keep_order_of_tasks(team):
+    def square(number):
         time.sleep(0.05 if number < 2 else 0)
         return number**2
 
     counts = []
-    assert team.map(late, NUMBERS, progress=lambda *done: counts.append(done)) == [n**2 for (n,) in NUMBERS]
+    assert team.map(square, NUMBERS, progress=lambda *done: counts.append(done)) == [n**2 for (n,) in NUMBERS]
     assert counts == [(done, 40) for done in range(41)]
-    assert team.map(late, []) == []
+    assert team.map(square, []) == []
 
 
-def test_an_error_keeps_its_class_and_names_its_task(team):
+def test_error_keeps_class_and_names_task(team):
     with pytest.raises(ZeroDivisionError, match="oops") as caught:
         team.map(faults.fails_at_five, NUMBERS, named=faults.named)
     assert "in the task of 5" in caught.value.__notes__
@@ -50,7 +50,7 @@ def test_an_error_keeps_its_class_and_names_its_task(team):
 
 @pytest.mark.parametrize("backend", ["loky", slow("ray")])
 @pytest.mark.slow
-def test_a_process_that_ends_is_an_error_that_names_its_task(backend, tmp_path):
+def test_ended_process_is_error_that_names_task(backend, tmp_path):
     if backend == "ray":
         pytest.importorskip("ray")
     with pytest.raises(WorkerError, match="the task of 5, or on a task after it, ended"):
@@ -58,7 +58,7 @@ def test_a_process_that_ends_is_an_error_that_names_its_task(backend, tmp_path):
     assert Workers(2, backend).map(abs, NUMBERS) == list(range(40))
 
 
-def test_a_function_that_cannot_be_sent():
+def test_unpicklable_function_is_refused():
     lock = threading.Lock()
     with pytest.raises(Exception, match="pickle"):
         Workers(2).map(lambda number: lock and number, NUMBERS)
