@@ -82,29 +82,6 @@ def agent_that(act: Callable[[Any], Any]) -> Callable[[Position], int]:
     return agent
 
 
-INTERRUPTED = """
-import sys
-from pathlib import Path
-from tests.support import faults
-from ttt_env import tournament
-folder, backend, address = sys.argv[1:]
-agents = {"random": "random", "slow": faults.agent_that(faults.hangs(Path(folder)))}
-tournament(agents, workers=2, backend=backend, address=address or None)
-"""
-
-
-def marked(mark: str) -> dict[int, str]:
-    """The processes with this mark in their environment, as command lines by process id."""
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if is_running(folder.name) and mark.encode() in (folder / "environ").read_bytes():
-                found[int(folder.name)] = (folder / "cmdline").read_bytes().decode(errors="replace")
-        except OSError:  # the process has just ended
-            pass
-    return found
-
-
 def is_running(pid: str | int) -> bool:
     """True if this process runs; a zombie does not."""
     try:
