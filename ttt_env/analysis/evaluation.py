@@ -67,6 +67,7 @@ def match(
     Raises:
         GameTooLargeError: `exact=True`, and more than `most` positions are reached.
         PolicyError: `exact=True`, and an answer is not a distribution over the free cells.
+        IllegalMoveError: A function names a taken cell in a game that is played.
         NoVerdictError: An agent cannot be queried. In a game that is played, a program that does not answer
             in time loses instead.
 

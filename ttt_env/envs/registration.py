@@ -72,12 +72,14 @@ def make(
 
     Returns:
         A `gymnasium.Env` with an opponent; else a `pettingzoo.AECEnv`, whose agents are "X" and "O" unless
-        `agent_names` says otherwise, or a `pettingzoo.ParallelEnv`.
+        `agent_names=` says otherwise, or a `pettingzoo.ParallelEnv`.
 
     Raises:
         UnknownGameError: There is no game with this id.
         UnknownAgentError: There is no agent with this name.
         ParameterError: A parameter does not exist, needs an opponent, or has an invalid value.
+        GameError: There is no such game, such as m,n,k with k above m and n.
+        GameTooLargeError: The opponent needs all positions of the game, which are too many.
 
     Example:
         >>> env = make("tictactoe-v0", opponent="minimax", play_as="X")
