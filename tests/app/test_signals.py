@@ -141,6 +141,12 @@ def test_signal_ends_web_app(number, word, tmp_path):
 
 
 @pytest.mark.slow
+def test_closed_output_is_not_reported_as_a_verdict():
+    with start_ttt("certify", "minimax") as run:
+        run.stdout.close()
+        assert run.wait(120) == 141 and run.stderr.read() == ""
+
+
 def test_help_and_prompts_survive_missing_docstrings(tmp_path):
     for arguments in ("-h", "certify -h", "agents mcts", "play minimax"):
         texts = []

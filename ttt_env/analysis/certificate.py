@@ -85,7 +85,8 @@ class Certificate(Saved):
         game: The game.
         label: The name of the agent.
         game_value: The value of the game for X; None if it is unknown.
-        value_from: The basis of that value.
+        value_from: The basis of that value: "table" (the answers themselves), "sweep" (all positions),
+            "proof" (a search), or "" if the value is unknown.
         worst_case: The worst result on each seat: 1 won, 0 drawn, −1 lost.
         worst_games: A shortest game with this result, for each seat. A game may end where the agent, to move,
             names no free cell.

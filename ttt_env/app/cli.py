@@ -63,6 +63,7 @@ EXIT_CODES = {
     2: "wrong usage or input",
     3: "undecided: the budget was too small, or an agent or the program failed",
     130: "ended by Ctrl-C",
+    141: "the program that reads the output has ended",
     143: "ended by SIGTERM",
 }
 app = typer.Typer(

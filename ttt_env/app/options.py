@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import os
 import re
 import sys
 import textwrap
@@ -102,6 +103,9 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
             raise Interrupted.by(interrupt) from None
+        except BrokenPipeError:  # as in `ttt … | head`: the status must not be read as a verdict
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # for what is flushed at the end
+            raise typer.Exit(128 + 13) from None
 
 
 def command(
