@@ -25,6 +25,8 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (ttt_env.get_game, {"game": f"{MNK}:m=3,k=4,n=3"}, "k=4 does not fit, at most 3 do"),
     (ttt_env.get_game, {"game": f"{MNK}:m=9,n=9,k=3"}, "has 81 cells; at most 64 are allowed"),
     (ttt_env.make_agent, {"spec": "minmax"}, "unknown agent 'minmax': did you mean minimax"),
+    (ttt_env.make_agent, {"spec": "connect-four-v0"}, "connect-four-v0 is a game, not an agent"),
+    (ttt_env.certify, {"agent": ttt_env.Agent}, "is a class: give an instance, as in Agent(game)"),
     (ttt_env.make_agent, {"spec": "minimax,depth=3"}, "parameters follow a colon, as in minimax:depth=3"),
     (ttt_env.make_agent, {"spec": "mcts:simulation=9"}, "'simulation' of mcts: did you mean simulations"),
     (

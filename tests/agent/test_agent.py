@@ -404,7 +404,7 @@ class TestMakeAgent:
             (b"random", "not b'random'"),
             (10**5000, "an agent is a spec string, .* not"),
             (float("nan"), "not nan"),
-            (Weighted, "not <class .*Weighted"),
+            (Weighted, "Weighted.* is a class: give an instance"),
             ("mcts,simulations=5", "parameters follow a colon, as in mcts:simulations=5"),
             ("ben.py,timeout=6", "parameters follow a colon, as in ben.py:timeout=6"),
         ],

@@ -101,6 +101,8 @@ def make_agent(
         return of_model(spec, game)
     if callable(spec) and not isinstance(spec, type):
         return FunctionAgent(game, spec)
+    if isinstance(spec, type) and issubclass(spec, Agent):
+        raise UnknownAgentError(f"{brief(spec)} is a class: give an instance, as in {spec.__name__}(game)")
     raise UnknownAgentError(
         f"an agent is a spec string, an Agent, a function or a model, not {brief(spec)}: wrap it in a "
         "function that takes a ttt_env.Position and returns a cell"

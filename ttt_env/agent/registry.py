@@ -4,6 +4,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ttt_env.errors import UnknownAgentError, brief, unknown
+from ttt_env.rules import game_names
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -66,5 +67,7 @@ def agent_class(name: str) -> "type[Agent]":
                 f"{brief(name)} holds the weights of a network, but not its layers: load it in Python, "
                 "and call make_agent(network, game, observation='flat') or 'planes'"
             )
+        if name in game_names():
+            raise UnknownAgentError(f"{name} is a game, not an agent: name it as the game (--game {name})")
         raise UnknownAgentError(unknown("agent", name, installed(), "ttt agents"))
     return _loaded(installed()[name])
