@@ -378,8 +378,13 @@ def test_names_in_docstrings_exist() -> None:
 
 def is_internal(span: str) -> bool:
     """True if all names in this code are names in the sources or of their files."""
-    files = {path.stem for path in (ROOT / "ttt_env").rglob("*.*")}
-    return set(re.findall(r"[A-Za-z_]\w*", span)) <= identifiers() | files
+    return set(re.findall(r"[A-Za-z_]\w*", span)) <= internal_names()
+
+
+@cache
+def internal_names() -> set[str]:
+    """The names in the sources, and those of the package's files."""
+    return identifiers() | {path.stem for path in (ROOT / "ttt_env").rglob("*.*")}
 
 
 @pytest.mark.parametrize(

@@ -92,8 +92,10 @@ def agent_text(name: str) -> str:
     for parameter in facts["parameters"]:
         default = parameter["default"]
         example = _placeholder(parameter) if default in (None, "") else spec_text(default)
-        default_text = "optional" if default is None else f"default {spec_text(default)}"
-        default_text = "required" if parameter["required"] else default_text
+        if parameter["required"]:
+            default_text = "required"
+        else:
+            default_text = "optional" if default is None else f"default {spec_text(default)}"
         rows.append(
             (
                 f"{name}:{parameter['name']}={example}",

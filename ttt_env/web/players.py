@@ -77,7 +77,7 @@ class Players:
         """Raise the error of the first agent of the command line that can play none of the games."""
         for label in self.labels:
             errors = [self._error_of(label, game) for game in games]
-            if all(errors) and errors[0] is not None:
+            if errors[0] is not None and None not in errors:
                 raise errors[0]
 
     def _error_of(self, name: str, game: Game) -> TttEnvError | ImportError | None:

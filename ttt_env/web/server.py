@@ -28,7 +28,7 @@ with extra_for("the web page needs", "web"):
 from ttt_env.compiled.stopping import StoppedError, stopped_by
 from ttt_env.errors import ParameterError, TttEnvError
 from ttt_env.rules import Game
-from ttt_env.storage import parse_json
+from ttt_env.storage import parse_json, reason
 from ttt_env.storage.codec import decode_value
 from ttt_env.storage.game_log import GameLog
 from ttt_env.web.answers import (
@@ -198,8 +198,8 @@ def start(
     try:
         server_socket = socket.create_server((host, port), family=family)
     except OSError as error:
-        reason = (error.strerror or str(error)).partition(" (")[0]
-        raise ParameterError(f"--port: {host}:{port}: {reason}; --port 0 picks a free port") from None
+        text = reason(error).partition(" (")[0]
+        raise ParameterError(f"--port: {host}:{port}: {text}; --port 0 picks a free port") from None
     with server_socket as listening:
         # Without this the second half of an answer waits until the client has confirmed the first.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
