@@ -49,9 +49,12 @@ PAGES_THAT_TAKE_LONG = {
     *(
         "bots.md",
         "class.md",
+        "conversations.md",
+        "data-sets.md",
         "frameworks.md",
         "from-pettingzoo-or-sb3.md",
         "language-models.md",
+        "proofs.md",
         "strength.md",
         "training.md",
         "tune.md",
