@@ -213,8 +213,8 @@ def table(folder: Path) -> str:
             sampled.append((_file(facts), f"`{opponent}`", *seats, score))
         if proved := facts["worst_case"]:
             worst = f"as {proved['seat']}, {_file(facts)} {RESULTS[proved['value']]} against every defence"
-            asked = f"The proof asked for its move in {proved['positions']:,} positions"
-            ends.append(f"Proved: {worst}. {asked}.\n")
+            asked = f"it was asked once in each of {proved['positions']:,} positions"
+            ends.append(f"Exact, not sampled: {worst}; {asked}.\n")
     if won:
         is_all = len(won) == len({row[0] for row in sampled})
         winners = "each network in this table" if is_all else ", ".join(won)
