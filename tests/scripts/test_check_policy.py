@@ -27,7 +27,7 @@ from tests.support.naive import mover, play
 from tests.support.naive_proof_checker import cells_of, mask_of
 from tests.support.policy_files import Found, NaiveRules, agent_arrays, read, table_arrays, table_in, write
 from ttt_env import Game, PolicyTable, certify, get_game
-from ttt_env.storage.policy_file import game_of_file
+from ttt_env.storage.archive import game_of_file
 
 CHECKER = ROOT / "scripts" / "check_policy.py"
 FANO = Game("Fano", (7,), [(0, 1, 2), (0, 3, 4), (0, 5, 6), (1, 3, 5), (1, 4, 6), (2, 3, 6), (2, 4, 5)])

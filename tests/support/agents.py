@@ -13,7 +13,7 @@ from ttt_env.agents.learned.q_learning import QLearner
 from ttt_env.agents.pretrained import FOLDER
 from ttt_env.alphazero.network import NetworkSize, PolicyValueNetwork, shapes_of
 from ttt_env.analysis.rows import compact
-from ttt_env.storage.policy_file import array_names
+from ttt_env.storage.archive import array_names
 
 SMALL = NetworkSize(channels=6, blocks=1, filters=2, units=5)
 SAMPLED = sorted(path for path in FOLDER.glob("*.npz") if path.with_suffix(".scorecard.json").exists())

@@ -22,8 +22,8 @@ from ttt_env.app.scorecard import scorecard
 from ttt_env.errors import ParameterError, PolicyFileError, ResultFileError, brief
 from ttt_env.rules import Game, is_enumerable
 from ttt_env.storage import as_file_name, open_regular, parse_toml
+from ttt_env.storage.archive import game_name, text_in
 from ttt_env.storage.models import spec_of
-from ttt_env.storage.policy_file import game_name, text_in
 from ttt_env.training.evaluation import Evaluation
 from ttt_env.training.loop import TrainingOptions, checkpoint_of
 

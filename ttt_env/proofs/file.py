@@ -16,7 +16,7 @@ from ttt_env.proofs.strategy import MOST_POSITIONS, Strategy
 from ttt_env.rules import BOARD_CELLS, SEATS, Game, Masks, Position, Seat
 from ttt_env.rules.symmetry import automorphisms
 from ttt_env.storage import Arrays, ArraySpec, array_names, read_arrays, save_arrays
-from ttt_env.storage.policy_file import IDENTITY, game_of_file
+from ttt_env.storage.archive import IDENTITY, game_of_file
 
 if TYPE_CHECKING:
     from ttt_env.proofs.proof import Proof

@@ -10,8 +10,8 @@ from pathlib import Path
 from ttt_env.errors import ParameterError
 from ttt_env.rules import Game, get_game, split_items, split_spec, strip_brackets
 from ttt_env.rules.specs import key_of
+from ttt_env.storage.archive import array_names
 from ttt_env.storage.game_file import load_game
-from ttt_env.storage.policy_file import array_names
 
 _PATH_LETTERS = 4096  # of a path on Linux; other systems allow fewer
 _OF_SUFFIX = {".zip": "sb3", ".onnx": "onnx"}

@@ -14,7 +14,7 @@ from typing import ClassVar
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.errors import PolicyFileError
 from ttt_env.rules import Game, get_game
-from ttt_env.storage.policy_file import game_name, is_for
+from ttt_env.storage.archive import game_name, is_for
 
 FOLDER = Path(str(files(__name__)))
 
