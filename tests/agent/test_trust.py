@@ -14,7 +14,6 @@ import pytest
 import ttt_env
 from tests.support.games import TICTACTOE
 from ttt_env.agent import make_agent
-from ttt_env.analysis.tally import expected_result
 from ttt_env.errors import ParameterError
 from ttt_env.integrations.trl import GameEnvironment
 from ttt_env.text import TextEnv
@@ -58,13 +57,6 @@ def trl_row(spec: object) -> object:
     return GameEnvironment(TICTACTOE).reset(position=None, play_as="O", seed=0, opponent=spec)
 
 
-def game_log_spec(spec: str) -> object:
-    expectation = expected_result(spec, TICTACTOE)
-    if expectation.of_random is None and "data" in expectation.lack:
-        raise ParameterError(expectation.lack)
-    return expectation
-
-
 def page_opponent(spec: str) -> object:
     return Players().make(spec, TICTACTOE)
 
@@ -72,7 +64,6 @@ def page_opponent(spec: str) -> object:
 ENTRY_POINTS: dict[str, Callable[[str], object]] = {
     "text/env.py": text_env_row,
     "integrations/trl.py": trl_row,
-    "analysis/tally.py": game_log_spec,
     "web/players.py": page_opponent,
 }
 """The modules that make agents from specs that arrive as data."""

@@ -12,9 +12,7 @@ from tests.support.agents import Nth
 from tests.support.games import TICTACTOE, lowest, open_boards
 from ttt_env.agents.combining import BestResponse, Epsilon, Mixture, SafeExploit, Symmetric
 from ttt_env.agents.heuristics.rules import Random
-from ttt_env.agents.learned.imitation import Imitation
 from ttt_env.errors import ParameterError, UnknownAgentError
-from ttt_env.proofs.agent import ProvedStrategy
 from ttt_env.rules.symmetry import canonical, symmetries, transform
 
 PROOF = Path(__file__).parents[2] / "docs" / "proofs" / "tictactoe-v0.npz"
@@ -252,23 +250,3 @@ class TestSymmetric:
         silent = ttt_env.PolicyTable.of(lambda position: 99, TICTACTOE)
         with pytest.raises(ttt_env.errors.ForfeitError, match=r"plays 99 in \.{3}/\.{3}/\.{3}"):
             ttt_env.certify(Symmetric(TICTACTOE, silent))
-
-
-class Inner(Random):
-    """An agent that declares its time per move."""
-
-    seconds_per_move = 2.5
-
-
-@pytest.mark.parametrize("kind", ["mixture", "epsilon", "symmetric", "imitation", "strategy"])
-def test_wrappers_inherit_seconds_per_move(kind, tmp_path, monkeypatch):
-    monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "no games"))
-    inner = Inner(TICTACTOE)
-    agent = {
-        "mixture": lambda: Mixture(TICTACTOE, [inner]),
-        "epsilon": lambda: Epsilon(TICTACTOE, inner),
-        "symmetric": lambda: Symmetric(TICTACTOE, inner),
-        "imitation": lambda: Imitation(TICTACTOE, fallback=inner),
-        "strategy": lambda: ProvedStrategy(TICTACTOE, str(PROOF), inner),
-    }[kind]()
-    assert agent.seconds_per_move == 2.5

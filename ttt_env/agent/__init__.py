@@ -11,7 +11,7 @@ from ttt_env.agent.interface import (
     Model,
 )
 from ttt_env.agent.learner import NO_LIMIT, Budget, Learner, Log, learner_class, learner_names
-from ttt_env.agent.making import game_of, make_agent, named_agents, parameters_of, stationary_agent
+from ttt_env.agent.making import game_of, make_agent, named_agents, parameters_of
 from ttt_env.agent.policies import (
     ACCIDENTS,
     FORFEITS,

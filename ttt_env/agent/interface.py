@@ -104,24 +104,6 @@ class Agent:
         """The agents that it asks for its moves; none by default."""
         return ()
 
-    @property
-    def sweeps(self) -> bool:
-        """True if it enumerates all positions of its game before its first move.
-
-        That takes seconds if there are millions of them. By default it is true if it is true of one of the
-        `parts`.
-        """
-        return any(part.sweeps for part in self.parts)
-
-    @property
-    def seconds_per_move(self) -> float:
-        """An estimate of the seconds that the policy of one position takes; 0 if they are negligible.
-
-        An agent that searches overrides it; for others it is the sum over their `parts`. Callers check it
-        before they let a person wait, or query an agent in every position of a game.
-        """
-        return sum((part.seconds_per_move for part in self.parts), 0.0)
-
     def policy(self, position: Position) -> Floats:
         """The move probabilities, `[cells]`, which sum to 1 and are 0 on taken cells.
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from ttt_env.agent.asked import FunctionAgent
 from ttt_env.agent.interface import Agent, AgentLike, AgentNames, Choice
 from ttt_env.agent.registry import FUNCTION_FILE, MODEL_GROUP, agent_class, installed, is_of_package
-from ttt_env.errors import ParameterError, PolicyError, UnknownAgentError, brief, unknown
+from ttt_env.errors import ParameterError, UnknownAgentError, brief, unknown
 from ttt_env.rules import (
     Game,
     check_names,
@@ -107,17 +107,6 @@ def make_agent(
         f"an agent is a spec string, an Agent, a function or a model, not {brief(spec)}: wrap it in a "
         "function that takes a ttt_env.Position and returns a cell"
     )
-
-
-def stationary_agent(agent: AgentLike, game: Game | str) -> Agent:
-    """The agent, if it is stationary. Raises `PolicyError` otherwise.
-
-    For callers that cannot wait until an agent has been queried in every position.
-    """
-    player = make_agent(agent, game)
-    if not player.is_stationary:
-        raise PolicyError(f"{player!r} is not stationary: give it a seed= if it has one")
-    return player
 
 
 def _reader_of_model(model: object) -> Callable[[object, Game], Agent] | None:

@@ -65,10 +65,6 @@ class BestResponse(Planner):
     def parts(self) -> tuple[Agent]:  # noqa: D102
         return (self.agent,)
 
-    @property
-    def seconds_per_move(self) -> float:  # noqa: D102
-        return 0.0
-
     @cached_property
     def _plan(self) -> Agent:
         return best_response(self.agent, self.game, keep_value=self._keeps_value)

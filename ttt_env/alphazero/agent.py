@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 Simulations: TypeAlias = Annotated[int, Between(0, MAX_SIMULATIONS)]
 Exploration: TypeAlias = Annotated[float, Between(0, 1e6)]
-_SECONDS = 1e-4  # of a simulation, with a network of 32 channels and three blocks on 16 cells
 
 
 class AlphaZero(Agent):
@@ -137,10 +136,6 @@ class AlphaZero(Agent):
         agent = cls.__new__(cls)
         agent._initialise(network, simulations, seed, c, solve, threats)
         return agent
-
-    @property
-    def seconds_per_move(self) -> float:  # noqa: D102
-        return 0.0 if self.simulations == 1 else self.simulations * _SECONDS
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
         from ttt_env.compiled.canonical import answers_by_class

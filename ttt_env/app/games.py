@@ -1,18 +1,17 @@
 """`ttt games`: the recorded games."""
 
-from dataclasses import replace
+from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
-from ttt_env.analysis.tally import Expectation, Tally, facts_of, tallies_in
 from ttt_env.app.console import STANDARD_OUTPUT, check_outputs, print_json, write_file
 from ttt_env.app.options import Commands, JsonOption, OwnGameOption, argument, command, documentation
+from ttt_env.errors import TttEnvError
 from ttt_env.render.table import Table
-from ttt_env.render.words import percent
-from ttt_env.rules import register_game
-from ttt_env.storage.game_log import GameLog, default_path
+from ttt_env.rules import SEATS, Seat, other_seat, register_game
+from ttt_env.storage.game_log import PERSON, GameLog, default_path
 
 games_app = typer.Typer(cls=Commands)
 
@@ -25,23 +24,32 @@ def add_games(app: typer.Typer) -> None:
     app.add_typer(games_app, name="games")
 
 
-def games(context: typer.Context, as_json: JsonOption = False) -> None:
-    """Show the recorded games: how people did against each agent.
+class Tally(NamedTuple):
+    """The finished games of people against an agent, by the seat of the person."""
 
-    The table has wins, draws and losses for each agent and seat, beside the exact result of a random player.
+    game: str
+    agent: str
+    person: Seat
+    won: int
+    drawn: int
+    lost: int
+
+
+def games(context: typer.Context, as_json: JsonOption = False) -> None:
+    """Show the recorded games: how people did against each agent, on each seat.
+
     The agent imitation learns from these games.
     """
     if context.invoked_subcommand is not None:
         return
     path = default_path()
     counts: dict[str, int] = {}
-    tallies: list[tuple[Tally, Expectation]] = []
+    tallies: list[Tally] = []
     if path.exists():
         with GameLog(path) as log:
-            counts, tallies = log.counts(), list(tallies_in(log))
+            counts, tallies = log.counts(), tallies_in(log)
     if as_json:
-        people = [facts_of(*tally) for tally in tallies]
-        print_json({"path": str(path), "games": counts, "people": people})
+        print_json({"path": str(path), "games": counts, "people": [tally._asdict() for tally in tallies]})
         return
     if not path.exists():
         typer.echo(f"No games yet: `ttt play --record` records them in {path}.")
@@ -49,23 +57,29 @@ def games(context: typer.Context, as_json: JsonOption = False) -> None:
     for name, count in counts.items():
         typer.echo(f"{count:8,}  {name}")
     if tallies:
-        typer.echo("\nPeople against agents, and the exact result of a random player:")
-        typer.echo(_table_of(tallies))
+        typer.echo("\nPeople against agents:")
+        typer.echo(Table.of(Tally._fields, tallies, "lll"))
     typer.echo(f"\nThe games are in {path}")
 
 
-def _table_of(tallies: list[tuple[Tally, Expectation]]) -> Table:
-    head = ("game", "agent", "person", "won", "drawn", "lost", "random wins", "draws", "loses")
-    rows = []
-    for tally, expectation in sorted(tallies, key=lambda each: each[0].game):
-        for seat, counted in tally.seats.items():
-            if counted.games:
-                result = expectation.on(seat)
-                shares = ["–"] * 3 if result is None else map(percent, result)
-                numbers = counted.wins, counted.draws, counted.losses
-                rows.append([tally.game, tally.agent, seat, *numbers, *shares])
-    lacks = dict.fromkeys(f"–  {expectation.lack}" for _, expectation in tallies if expectation.lack)
-    return replace(Table.of(head, rows, "lll"), notes=list(lacks))
+def tallies_in(log: GameLog) -> list[Tally]:
+    """The tallies of the log. Games of a name that is unknown here are omitted."""
+    results: Counter[tuple[str, str, Seat, Seat | None]] = Counter()
+    for name in log.counts():
+        try:
+            games = log.games(name)
+        except TttEnvError:
+            continue
+        for game in games:
+            end, players = game.record.positions()[-1], (game.x, game.o)
+            if end.is_over and None not in players and players.count(PERSON) == 1:
+                seat = SEATS[players.index(PERSON)]
+                agent = str(players[1 - players.index(PERSON)])
+                results[name, agent, seat, end.winner] += 1
+    return [
+        Tally(*key, *(results[*key, winner] for winner in (key[2], None, other_seat(key[2]))))
+        for key in sorted({key[:3] for key in results})
+    ]
 
 
 @command(games_app, "import", "ttt games import class.txt")

@@ -47,7 +47,6 @@ from ttt_env.rules.sizes import (
     MAX_SEED,
     check_coded,
     check_enumerable,
-    check_tabulated,
     is_enumerable,
     is_instant,
     is_interactive,

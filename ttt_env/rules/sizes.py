@@ -129,11 +129,6 @@ def check_enumerable(
     _check_cells(game, ENUMERABLE_CELLS, purpose, f". {instead}")
 
 
-def check_tabulated(game: "Game", purpose: str) -> None:
-    """Raise `GameTooLargeError` for a game with too many positions to keep a policy for all of them."""
-    _check_cells(game, TABLE_CELLS, purpose)
-
-
 def check_coded(game: "Game", most: int = CODE_CELLS, purpose: str = "for base-3 codes of boards") -> None:
     """Raise `GameTooLargeError` for more than `most` cells, which have no base-3 codes for the purpose."""
     if game.n_cells > most:

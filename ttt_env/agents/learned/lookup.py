@@ -132,10 +132,6 @@ class Lookup(Agent):
         else:
             self._own_table = _load(path, self.game)
 
-    @property
-    def sweeps(self) -> bool:  # noqa: D102
-        return self._solution is None and self._own_table is None
-
     @cached_property
     def _table(self) -> Table:
         return self._own_table or _tabulate(solve(self.game).policy(), None)

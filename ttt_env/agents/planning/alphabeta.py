@@ -45,10 +45,6 @@ class AlphaBeta(Agent):
         self.depth, self.seconds = depth, seconds
         self.is_stationary = seconds is None
 
-    @property
-    def seconds_per_move(self) -> float:  # noqa: D102
-        return self.seconds or 0.0
-
     def policy(self, position: Position) -> Floats:  # noqa: D102
         cells = list(self.search(position).cells)
         policy = np.zeros(self.game.n_cells)

@@ -128,10 +128,6 @@ class Planner(Agent):
 
     is_stationary = True
 
-    @property
-    def sweeps(self) -> bool:  # noqa: D102
-        return True
-
     @cached_property
     @abstractmethod
     def _plan(self) -> Agent:
@@ -187,14 +183,6 @@ class Minimax(Planner):
             check_enumerable(self.game, "for minimax to enumerate its positions", ways_out)
         elif prefer != "any":
             raise ParameterError(f"minimax takes either prefer={prefer!r} or depth and seconds")
-
-    @property
-    def sweeps(self) -> bool:  # noqa: D102
-        return self.seconds is None and is_enumerable(self.game)
-
-    @property
-    def seconds_per_move(self) -> float:  # noqa: D102
-        return 0.0 if self.sweeps else self._plan.seconds_per_move
 
     @cached_property
     def _values(self) -> Values:
