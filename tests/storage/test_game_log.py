@@ -98,26 +98,6 @@ def test_import_of_invalid_file_is_refused(log, tmp_path):
             log.import_text(tmp_path / name)
 
 
-@pytest.mark.parametrize(
-    ("record", "reason"),
-    [
-        (b"\xff\x00", "is a str"),
-        ("tictactoe-v0: 0 0 0", "is taken"),
-        ("tictactoe-v0: 0,1", "not a game record"),
-        ("tictactoe-v0:hard=true: 0", "unknown parameter"),
-        ("ring: 0\n3", "unknown game"),
-    ],
-)
-def test_invalid_records_are_not_exported(log, tmp_path, record, reason):
-    for each in parse_records(GAMES[:2]):
-        log.add(each)
-    with closing(sqlite3.connect(log.path)) as connection, connection:
-        connection.execute("UPDATE games SET record = ? WHERE id = 2", (record,))
-    with pytest.raises(NotationError, match=f"game 2: .*{reason}"):
-        log.export_text(tmp_path / "games.txt")
-    assert not (tmp_path / "games.txt").exists()
-
-
 def test_unregistered_games_are_exported(log, tmp_path):
     for name in ("ring", "a (ring"):
         log.add(GameRecord(Game(name, (3,), [(0, 2)]), (0, 1)))
@@ -125,20 +105,10 @@ def test_unregistered_games_are_exported(log, tmp_path):
     assert (tmp_path / "games.txt").read_text() == "ring: 0 1\na (ring: 0 1\n"
 
 
-@pytest.mark.parametrize(
-    "statements",
-    [
-        ["CREATE TABLE games (id)"],
-        ["CREATE TABLE t (id)", "PRAGMA application_id = 0x7474745F", "PRAGMA user_version = 99"],
-    ],
-    ids=["other database", "later version"],
-)
-def test_other_database_is_refused_unchanged(tmp_path, statements):
+def test_other_database_is_refused_unchanged(tmp_path):
     path = tmp_path / "wrong"
     with closing(sqlite3.connect(path)) as connection:
-        for statement in statements:
-            connection.execute(statement)
-        connection.commit()
+        connection.execute("CREATE TABLE games (id)")
     before = path.read_bytes()
     with pytest.raises(GameLogError, match=str(path)):
         GameLog(path)
@@ -264,30 +234,18 @@ def test_names_of_players_must_be_text(name, log):
     assert len(log) == 0
 
 
-def test_log_files_are_refused_for_import_and_export(tmp_path, monkeypatch):
+def test_log_itself_is_refused_for_import_and_export(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "elsewhere").mkdir()
     with GameLog("games.sqlite") as log:
         log.add(GameRecord.parse("tictactoe-v0: 0"))
         monkeypatch.chdir("elsewhere")
         (tmp_path / "link").symlink_to(tmp_path / "games.sqlite")
-        for path in (tmp_path / "games.sqlite", "../games.sqlite", "../link", "../games.sqlite-wal"):
+        for path in (tmp_path / "games.sqlite", "../games.sqlite", "../link"):
             for use in (log.export_text, log.import_text):
-                with pytest.raises(GameLogError, match="is a file of the game log itself"):
+                with pytest.raises(GameLogError, match="is the game log itself"):
                     use(path)
         with pytest.raises(ParameterError, match="expected a GameRecord"):
             log.add("tictactoe-v0: 4")
         log.add(GameRecord.parse("tictactoe-v0: 1"))
     assert not list(Path().iterdir()) and len(GameLog("../games.sqlite")) == 2
-
-
-def test_damage_is_detected_at_opening(tmp_path):
-    path = tmp_path / "games.sqlite"
-    with GameLog(path) as log:
-        for _ in range(200):
-            log.add(GameRecord("tictactoe-v0", (4, 0, 8)), x="random", o="random")
-    content = bytearray(path.read_bytes())
-    content[-4096 + 8 : -4096 + 64] = b"\xff" * 56  # The middle of a page of the B-tree.
-    path.write_bytes(content)
-    with pytest.raises(GameLogError, match=r"games\.sqlite"):
-        GameLog(path)

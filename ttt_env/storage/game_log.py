@@ -11,33 +11,23 @@ from threading import Lock
 from typing import Any, NamedTuple, Self
 
 from ttt_env.errors import GameLogError, NotationError, ParameterError, TttEnvError, brief
-from ttt_env.rules import CATALOGUE, Game, GameRecord, get_game
-from ttt_env.rules.catalogue import stem_of
+from ttt_env.rules import Game, GameRecord, get_game
 from ttt_env.storage.files import check_regular, file_errors, open_regular, write_atomically
 from ttt_env.storage.models import label_of
 from ttt_env.storage.parsing import text_of
 
 PERSON = "person"
 _PATH_VARIABLE = "TTT_ENV_GAMES"
-_SIDE_FILES = "-wal", "-shm", "-journal"  # SQLite's files for changes not in the log yet
 _PATIENCE = 30.0  # seconds to wait for another writer
 _APPLICATION_ID = 0x7474745F  # "ttt_" in the header of the file, by which a log is known
-_VERSION = 1
-_EMPTY = (0, 0, 0)
-_IDENTITY = """SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)
-    FROM pragma_application_id, pragma_user_version"""  # one query, as others may be making the table
-_TABLE = """games (id INTEGER PRIMARY KEY,
-    game TEXT NOT NULL, record TEXT NOT NULL, x TEXT, o TEXT, source TEXT, time TEXT NOT NULL)"""
-_INDEX = "by_game ON games (game)"
-_CONTENT = "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY type DESC"
+_IDENTITY = """SELECT application_id, (SELECT count(*) FROM sqlite_master) FROM pragma_application_id"""
 _SCHEMA = (
     "BEGIN IMMEDIATE",
-    f"CREATE TABLE IF NOT EXISTS {_TABLE}",
-    f"CREATE INDEX IF NOT EXISTS {_INDEX}",
+    """CREATE TABLE IF NOT EXISTS games (id INTEGER PRIMARY KEY,
+    game TEXT NOT NULL, record TEXT NOT NULL, x TEXT, o TEXT, source TEXT, time TEXT NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS by_game ON games (game)",
     f"PRAGMA application_id = {_APPLICATION_ID}",
-    f"PRAGMA user_version = {_VERSION}",
 )
-_TABLES = [(f"CREATE TABLE {_TABLE}",), (f"CREATE INDEX {_INDEX}",)]  # as SQLite stores it
 _INSERT = "INSERT INTO games (game, record, x, o, source, time) VALUES (?, ?, ?, ?, ?, ?)"
 
 
@@ -99,23 +89,15 @@ class GameLog:
                 self.path, timeout=_PATIENCE, isolation_level="IMMEDIATE", check_same_thread=False
             )
             try:
-                identity = self._connection.execute(_IDENTITY).fetchone()
-                if identity != _EMPTY and identity[:2] != (_APPLICATION_ID, _VERSION):
-                    raise GameLogError(
-                        f"{self.path} is not a game log of this version, but another SQLite file"
-                    )
-                if identity != _EMPTY and self._connection.execute(_CONTENT).fetchall() != _TABLES:
-                    # A view may compute endless rows, and a trigger may change what is written.
-                    raise GameLogError(f"{self.path} is not a game log: it has other tables than games")
+                application_id, n_tables = self._connection.execute(_IDENTITY).fetchone()
+                if application_id != _APPLICATION_ID and n_tables:
+                    raise GameLogError(f"{self.path} is not a game log, but another SQLite file")
                 self._connection.execute("PRAGMA journal_mode = WAL")  # committed games survive a kill
                 self._connection.execute("PRAGMA synchronous = FULL")  # and a power cut
-                if identity == _EMPTY:
+                if not n_tables:
                     with self._connection:
                         for statement in _SCHEMA:
                             self._connection.execute(statement)
-                damage = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-                if damage != "ok":
-                    raise GameLogError(f"game log {self.path} is damaged: {damage}")
             except BaseException:
                 self._connection.close()
                 raise
@@ -190,8 +172,6 @@ class GameLog:
         query = "SELECT id, record, x, o, source, time FROM games WHERE game = ? ORDER BY id"
         logged = []
         for number, record, *rest in self._read(query, game.name):
-            if not all(text is None or isinstance(text, str) for text in (record, *rest)):
-                raise GameLogError(f"game log {self.path}, game {number}: it is not stored as text")
             try:
                 logged.append(LoggedGame(GameRecord.parse(record, game), *rest))
             except NotationError as error:
@@ -215,33 +195,19 @@ class GameLog:
     def export_text(self, path: str | Path) -> int:
         """Write the records of all games to a text file, one a line, and return their number.
 
-        Raises `GameLogError` if the file cannot be written, and `NotationError`, with the number of the
-        record, for one that `import_text` would refuse. For a game that is unknown here, only the form of the
-        record is checked.
+        Raises `GameLogError` if the file cannot be written.
         """
-        rows = self._read("SELECT id, record FROM games ORDER BY id")
         self._check_other(path)
-        lines = []
-        for number, record in rows:
-            try:
-                lines.append(str(GameRecord.parse(record)))
-            except TttEnvError as error:
-                is_well_formed = not isinstance(error, NotationError) and record.isprintable()
-                if not is_well_formed or stem_of(record) in CATALOGUE:
-                    raise NotationError(f"game log {self.path}, game {number}: {error}") from error
-                lines.append(record)  # of a game that is unknown here
+        records = [record for (record,) in self._read("SELECT record FROM games ORDER BY id")]
         with file_errors(path, "written", GameLogError):
-            write_atomically(path, "".join(f"{line}\n" for line in lines).encode("utf-8"))
-        return len(lines)
+            write_atomically(path, "".join(f"{record}\n" for record in records).encode("utf-8"))
+        return len(records)
 
     def _check_other(self, path: str | Path) -> None:
-        """Raise `GameLogError` for a file of this log, which must not be opened beside it or replaced."""
-        for ending in ("", *_SIDE_FILES):
-            is_same = False
-            with suppress(OSError, ValueError):  # no such file, or an impossible name
-                is_same = os.path.samefile(path, f"{self.path}{ending}")
-            if is_same:
-                raise GameLogError(f"{path} is a file of the game log itself: name another file")
+        """Raise `GameLogError` for the file of this log, which must not be opened beside it or replaced."""
+        with suppress(OSError, ValueError):  # no such file, or an impossible name
+            if os.path.samefile(path, self.path):
+                raise GameLogError(f"{path} is the game log itself: name another file")
 
 
 def read_records(path: str | Path) -> list[GameRecord]:
