@@ -242,20 +242,19 @@ def functions(*games: Game) -> Facts:
 
 
 def from_files(*games: Game) -> Facts:
-    """The strength of agents that play by people's games, a proof, and the values of all positions."""
+    """The strength of agents that play by people's games and a proof."""
     for game in games:
         with TemporaryDirectory() as folder:
-            log, proof, values = (f"{folder}/{name}" for name in ("games.sqlite", "proof.npz", "values.npz"))
+            log, proof = f"{folder}/games.sqlite", f"{folder}/proof.npz"
             with GameLog(log) as games_of_people:
                 for n, record in enumerate(random_games(game, 100)):
                     games_of_people.add(record, x="person", o=("person", None, "random")[n % 3])
             ttt_env.prove(game).save(proof)
-            ttt_env.solve(game).save(values)
             agents = {
                 "imitation": f"imitation:{log}",
                 "imitation of some": f"imitation:{log},fallback=weights",
+                "strategy": f"strategy:{proof}",
             }
-            agents |= {"strategy": f"strategy:{proof}", "lookup of values": f"lookup:{values}"}
             yield from strength(game, agents)
 
 

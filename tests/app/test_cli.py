@@ -271,7 +271,7 @@ class TestJson:
         }
 
     def test_solve(self, tmp_path):
-        facts = json_of("solve", "--game", "mnk-v0:m=4,n=3,k=3", "--save", "x.npz", cwd=tmp_path)
+        facts = json_of("solve", "--game", "mnk-v0:m=4,n=3,k=3", "--proof", "x.npz", cwd=tmp_path)
         assert (facts["value"], facts["to_move"], facts["bounds"]) == (1, "X", [1, 1])
         assert (tmp_path / "x.npz").exists()
 
@@ -313,30 +313,13 @@ class TestJson:
 class TestStandardOutput:
     """`-` is standard output, which then holds the file's content and nothing else."""
 
-    @pytest.mark.parametrize(
-        ("command", "expected", "message"),
-        [
-            ("solve --save", "minimax", "lookup:new/saved.npz"),
-        ],
-    )
-    def test_tables_are_written_as_to_file(self, command, expected, message, tmp_path):
-        run = ttt(*command.split(), "-", cwd=tmp_path)
-        assert run.returncode == 0 and not list(tmp_path.iterdir())
-        (tmp_path / "written.npz").write_bytes(run.stdout.encode("utf-8", "surrogateescape"))
-        (tmp_path / "new").mkdir()
-        saved = ttt(*command.split(), "new/saved.npz", cwd=tmp_path)
-        assert saved.returncode == 0 and message in saved.stdout
-        for path in ("written.npz", "new/saved.npz"):
-            table = ttt_env.exploitability(f"{tmp_path}/{path}")
-            assert table.as_x == pytest.approx(ttt_env.exploitability(expected).as_x)
-
     def test_bench_names_agent_that_raised(self, monkeypatch):
         def policies(self, boards):
             raise ttt_env.errors.PolicyError("no idea")
 
         monkeypatch.setattr("ttt_env.agents.heuristics.rules.Block.policies", policies)
         monkeypatch.setattr("ttt_env.agents.heuristics.rules.Block.is_stationary", True)
-        run = ttt("bench", "random", "block")
+        run = ttt("bench", "random", "block", "-q")
         assert run.returncode == 2
         assert run.stderr == "ttt: no idea, in the agent 'block', asked in all positions\n"
 
@@ -389,7 +372,6 @@ MISTAKES = [
     ("solve --seconds -1", "--seconds: '-1' is not a number > 0"),
     ("certify --url foo --model m", "--url: expected http://host:port/path or https://"),
     ("solve --position XX", "--position: 'XX' is not a position of tictactoe-v0"),
-    ("solve --save values.txt", "--save values.txt: end it in .npz"),
     ("solve --position XXX/OO./...", "--position: the game is over in XXX/OO./...: X has won"),
     ("solve --proof -", "standard output"),
     ("solve --game connect-four-v0 --proof x.npz", "connect-four-v0 has gravity, where a proof has no"),
@@ -433,12 +415,10 @@ MISTAKES = [
     (f"certify {SLOW} --workers 2", "--workers is for several agents"),
     (f"certify {SLOW} --ray", "--ray distributes several agents"),
     (f"certify {SLOW} random --out both.json", "--out is for one agent"),
-    ("solve --game qubic-v0 --save x.npz", "qubic-v0 has 64 cells"),
     # Standard output takes one result.
     (f"bench {SLOW} random --csv - --json", "takes one result"),
     (f"bench {SLOW} random --csv - --plot -", "takes one result"),
     (f"certify {SLOW} --out - --json", "takes one result"),
-    ("solve --save - --json", "takes one result"),
 ]
 LATE_MISTAKES = [  # which are found after the first output
     ("certify minimax --out /proc/policy.npz", "/proc/policy.npz"),

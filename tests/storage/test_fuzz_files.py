@@ -23,7 +23,6 @@ import ttt_env
 from tests.support.games import TICTACTOE
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.layers import reachable
-from ttt_env.analysis.solution import Solution
 from ttt_env.errors import (
     GameLogError,
     NotationError,
@@ -212,10 +211,6 @@ def read_agent(name):
     return read
 
 
-def read_solution(path):
-    Solution.load(path, TICTACTOE).values.of(BOARDS)
-
-
 def save_agent(name):
     return lambda path: ttt_env.make_agent(name).save(path)
 
@@ -312,9 +307,6 @@ FILE_KINDS = {
         for name in ("lookup", "ppo", "q-learning", "value-network")
     },
     "strategy": FileKind("strategy.npz", save_proof, read_agent("strategy"), PolicyFileError, ARRAYS),
-    "tablebase": FileKind(
-        "base.npz", lambda path: ttt_env.solve(TICTACTOE).save(path), read_solution, PolicyFileError, ARRAYS
-    ),
     "proof": FileKind("proof.npz", save_proof, ttt_env.Proof.load, ResultFileError, ARRAYS),
     "game log": FileKind("log.sqlite", write_log, read_log, LOG_ERRORS, RAW, 2, MISSING),
     "records": FileKind("records.txt", write_records, read_records, LOG_ERRORS, RAW, accepts=EMPTY),
@@ -398,7 +390,6 @@ def npy(descr, shape, numbers=b""):
         ("lookup", "policies", ("<f4", (10**15, 9))),
         ("q-learning", "values", ("<f8", (10**9,))),
         ("value-network", "layer_1", ("<f8", (10**6, 10**6))),
-        ("tablebase", "tablebase", ("|u1", (10**12,))),
     ],
 )
 def test_false_size_of_array_is_refused(name, array, content, tmp_path):

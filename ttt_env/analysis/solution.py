@@ -1,7 +1,6 @@
 """The solution of a game, and agents that move by action values."""
 
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +8,6 @@ from numpy.typing import NDArray
 from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, Unit, of_legal_cells
 from ttt_env.analysis.induction import Values, backward_induction, best
 from ttt_env.analysis.layers import Bools, Moves, Responder, reachable
-from ttt_env.analysis.tablebase import load_values, save_values
 from ttt_env.rules import Boards, Game, Position, check_game, get_game
 
 
@@ -200,34 +198,6 @@ class Solution:
     def policy(self) -> ValueAgent:
         """The agent that plays uniformly among the best cells."""
         return ValueAgent(self.game, (self.values, best), (self.values, best))
-
-    def save(self, path: str | Path) -> None:
-        """Write the values as a tablebase, a compact `.npz` file from which the agent `lookup:PATH` plays.
-
-        Args:
-            path: The path of the file.
-
-        Raises:
-            GameTooLargeError: The game has more than 18 cells.
-            PolicyFileError: The file cannot be written.
-
-        """
-        save_values(self.values, path)
-
-    @classmethod
-    def load(cls, path: str | Path, game: Game | str) -> "Solution":
-        """The solution that `save` has written. No code of a file is ever run.
-
-        Args:
-            path: The path of the file.
-            game: The game, or its id.
-
-        Raises:
-            PolicyFileError: The file is not a tablebase of this game.
-
-        """
-        game = get_game(game)
-        return cls(game, load_values(path, game))
 
     def _batch(self, position: Position | str) -> Boards:
         return Boards.of([check_game(position, self.game)])

@@ -5,7 +5,6 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import typer
 
-from ttt_env.analysis.solution import solve as solution_of
 from ttt_env.app.console import (
     STANDARD_OUTPUT,
     Interrupted,
@@ -14,16 +13,15 @@ from ttt_env.app.console import (
     check_outputs,
     print_json,
     progress_line,
-    write_file,
 )
-from ttt_env.app.options import DASH, TICTACTOE, GameOption, JsonOption, option
+from ttt_env.app.options import TICTACTOE, GameOption, JsonOption, option
 from ttt_env.errors import NotationError, ParameterError, ProofError
 from ttt_env.proofs.proof import Proof, prove
 from ttt_env.proofs.prover import ProofProgress
 from ttt_env.proofs.strategy import check_has_strategies
 from ttt_env.render.text import draw_text
 from ttt_env.render.words import RESULTS
-from ttt_env.rules import Count, Game, Position, Seconds, check_enumerable, other_seat
+from ttt_env.rules import Count, Game, Position, Seconds, other_seat
 
 
 def solve(
@@ -33,9 +31,6 @@ def solve(
     ] = None,
     nodes: Annotated[Count | None, option("N", "stop after this many positions")] = None,
     seconds: Annotated[Seconds | None, option("SECONDS", "stop after this many seconds")] = None,
-    save: Annotated[
-        Path | None, option("FILE", f"write the values of all positions to this file (.npz); {DASH}")
-    ] = None,
     proof_file: Annotated[
         Path | None,
         option("FILE", "write the proof, with its strategies, to this file (.npz)", "--proof"),
@@ -50,30 +45,19 @@ def solve(
     Ctrl-C ends the search and prints what is proved so far. The exit code is 3 if the value is still unknown.
     """
     start = game.start if position is None else _unfinished(position, game)
-    if save is not None:
-        check_enumerable(game, "to save the value of each position", "Without --save the game is searched")
-        check_outputs(save, STANDARD_OUTPUT if as_json else None)
-        check_ending("--save", save, {".npz": "the values of all positions"})
     _check_files(game, proof_file, checkpoint)
     with progress_line("solve") as line:
         search = Search.run(start, nodes, seconds, checkpoint, line)
     if as_json:
         print_json(search.to_dict())
     else:
-        typer.echo(search.text(), err=save == STANDARD_OUTPUT)
+        typer.echo(search.text())
     if search.interrupt is not None:
         raise Interrupted.by(search.interrupt)
     if proof_file is not None:
         save_proof(search.proof, proof_file)
         if not as_json:
             typer.echo(f"Proof saved as {proof_file}; the agent strategy:{proof_file} plays it")
-    if save is not None:
-        with progress_line("solve, every position"):
-            solution = solution_of(game)
-        write_file(save, solution.save)
-        if save != STANDARD_OUTPUT and not as_json:
-            size = save.stat().st_size
-            typer.echo(f"All positions saved as {save} ({size:,} bytes); the agent lookup:{save} plays them")
     if search.proof.value is None:
         raise typer.Exit(3)
 

@@ -1,7 +1,7 @@
 """Archives of arrays (`.npz`), which say for what game they were written.
 
 All numbers that the package saves are in such files: tables of policies and of Q-values, networks,
-tablebases, proofs. Nothing in one is ever run: pickled objects are refused.
+proofs. Nothing in one is ever run: pickled objects are refused.
 """
 
 from collections.abc import Iterator, Mapping

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -205,9 +205,8 @@ class GameLog:
 
     def _check_other(self, path: str | Path) -> None:
         """Raise `GameLogError` for the file of this log, which must not be opened beside it or replaced."""
-        with suppress(OSError, ValueError):  # no such file, or an impossible name
-            if os.path.samefile(path, self.path):
-                raise GameLogError(f"{path} is the game log itself: name another file")
+        if Path(path).resolve() == self.path.resolve():
+            raise GameLogError(f"{path} is the game log itself: name another file")
 
 
 def read_records(path: str | Path) -> list[GameRecord]:

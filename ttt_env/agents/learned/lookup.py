@@ -1,7 +1,6 @@
 """A policy as a table: of the solved game or of any agent, in memory and on disk."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,8 +21,7 @@ from ttt_env.agent import (
 )
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.policy_table import PolicyTable
-from ttt_env.analysis.solution import Solution, solve
-from ttt_env.analysis.tablebase import is_tablebase
+from ttt_env.analysis.solution import solve
 from ttt_env.errors import ParameterError, PolicyError, PolicyFileError
 from ttt_env.rules import (
     Boards,
@@ -102,9 +100,8 @@ class Lookup(Agent):
 
     Args:
         game: The game, or its id.
-        path: The file of a table, or a tablebase that `Solution.save` has written; from a tablebase the agent
-            plays uniformly among the best moves. By default the table is that of the solved game, which must
-            be small enough to enumerate.
+        path: The file of a table. By default the table is that of the solved game, which must be small enough
+            to enumerate.
 
     Raises:
         PolicyFileError: The file is not a table of this game.
@@ -123,14 +120,9 @@ class Lookup(Agent):
     def __init__(self, game: Game | str, path: str | None = None) -> None:
         super().__init__(game)
         self._path = path
-        self._solution: Solution | None = None
-        self._own_table: Table | None = None
+        self._own_table = None if path is None else _load(path, self.game)
         if path is None:
             check_enumerable(self.game)
-        elif is_tablebase(path):
-            self._solution = Solution.load(path, game)
-        else:
-            self._own_table = _load(path, self.game)
 
     @cached_property
     def _table(self) -> Table:
@@ -166,30 +158,23 @@ class Lookup(Agent):
     def _from_table(cls, game: Game, table: Table) -> "Lookup":
         lookup = cls.__new__(cls)
         Agent.__init__(lookup, game)
-        lookup._path = lookup._solution = None
+        lookup._path = None
         lookup._own_table = table
         return lookup
 
     def __len__(self) -> int:
-        return (
-            len(self._table.codes) if self._solution is None else sum(map(len, self._solution.values.layers))
-        )
+        return len(self._table.codes)
 
     def save(self, path: str | Path) -> None:
         """Write the table as a compressed `.npz` file. Raises `PolicyFileError` if it cannot be written."""
-        if self._solution is not None:
-            self._solution.save(path)
-        else:
-            save_arrays(path, self.game, self.arrays())
+        save_arrays(path, self.game, self.arrays())
 
     def arrays(self) -> Arrays:
-        """The arrays of the table's file, by name; not for an agent that plays from a tablebase."""
+        """The arrays of the table's file, by name."""
         table = self._table
         return {"merged": np.array(table.merged), "codes": table.codes, "policies": table.policies}
 
     def policies(self, boards: Boards) -> Floats:  # noqa: D102
-        if self._solution is not None:
-            return self._solution.policy().policies(boards)
         table = self._table
         merged, back = _merge(boards) if table.merged else (boards, None)
         policies = table.policies[rows_of(merged, table.codes, self, boards)].astype(np.float64)
@@ -197,11 +182,6 @@ class Lookup(Agent):
         return policies if back is None else np.take_along_axis(policies, back, axis=1)
 
     def _explain(self, position: Position) -> Explanation:
-        if self._solution is not None:
-            explanation = self._solution.policy().explain(position)
-            return replace(
-                explanation, reason=f"The tablebase holds the value of every position. {explanation.reason}"
-            )
         facts, entry = _code_facts(position), position
         reason = "The table holds the position itself."
         if self._table.merged:
