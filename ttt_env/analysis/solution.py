@@ -1,5 +1,7 @@
 """The solution of a game, and agents that move by action values."""
 
+from __future__ import annotations
+
 from functools import lru_cache
 from pathlib import Path
 
@@ -68,7 +70,7 @@ class ValueAgent(Agent):
         game: Game,
         x: tuple[Values, Responder],
         o: tuple[Values, Responder],
-        keeps: "Solution | None" = None,
+        keeps: Solution | None = None,
     ) -> None:
         super().__init__(game)
         self._seats, self._keeps = (x, o), keeps
@@ -215,7 +217,7 @@ class Solution:
         save_values(self.values, path)
 
     @classmethod
-    def load(cls, path: str | Path, game: Game | str) -> "Solution":
+    def load(cls, path: str | Path, game: Game | str) -> Solution:
         """The solution that `save` has written. No code of a file is ever run.
 
         Args:

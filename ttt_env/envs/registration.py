@@ -1,5 +1,7 @@
 """Environments by id: `make`, `make_vec`, the registries of Gymnasium and PettingZoo, and `module.env()`."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
@@ -10,7 +12,7 @@ from gymnasium.envs.registration import EnvSpec
 from pettingzoo import ParallelEnv
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
 
-from ttt_env.envs.board import Opponents
+from ttt_env.agent import AgentLike
 from ttt_env.envs.observation import DictObservation, Flat, Planes
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
@@ -45,19 +47,27 @@ def make(
 ) -> ParallelEnv[str, Any, Any]: ...
 @overload
 def make(
-    id: Game | str, opponent: Opponents, *, observation: Literal["planes"] = "planes", **kwargs: Any
+    id: Game | str,
+    opponent: AgentLike | Sequence[AgentLike],
+    *,
+    observation: Literal["planes"] = "planes",
+    **kwargs: Any,
 ) -> SingleAgentEnv[Planes]: ...
 @overload
 def make(
-    id: Game | str, opponent: Opponents, *, observation: Literal["dict"], **kwargs: Any
+    id: Game | str, opponent: AgentLike | Sequence[AgentLike], *, observation: Literal["dict"], **kwargs: Any
 ) -> SingleAgentEnv[DictObservation]: ...
 @overload
 def make(
-    id: Game | str, opponent: Opponents, *, observation: Literal["flat"], **kwargs: Any
+    id: Game | str, opponent: AgentLike | Sequence[AgentLike], *, observation: Literal["flat"], **kwargs: Any
 ) -> SingleAgentEnv[Flat]: ...
 @checked
 def make(
-    id: Game | str, opponent: Opponents | None = None, *, api: Api = "aec", **kwargs: Any
+    id: Game | str,
+    opponent: AgentLike | Sequence[AgentLike] | None = None,
+    *,
+    api: Api = "aec",
+    **kwargs: Any,
 ) -> TwoPlayerEnv[Any] | ParallelEnv[str, Any, Any] | SingleAgentEnv[Any]:
     """Make the environment of a game, for one player against an agent or for two players.
 
@@ -113,7 +123,7 @@ def make(
 def make_vec(
     id: Game | str,
     num_envs: int = 1,
-    opponent: Opponents | None = "random",
+    opponent: AgentLike | Sequence[AgentLike] | None = "random",
     *,
     observation: Literal["planes"] = "planes",
     **kwargs: Any,
@@ -122,7 +132,7 @@ def make_vec(
 def make_vec(
     id: Game | str,
     num_envs: int = 1,
-    opponent: Opponents | None = "random",
+    opponent: AgentLike | Sequence[AgentLike] | None = "random",
     *,
     observation: Literal["dict"],
     **kwargs: Any,
@@ -131,13 +141,16 @@ def make_vec(
 def make_vec(
     id: Game | str,
     num_envs: int = 1,
-    opponent: Opponents | None = "random",
+    opponent: AgentLike | Sequence[AgentLike] | None = "random",
     *,
     observation: Literal["flat"],
     **kwargs: Any,
 ) -> VectorGameEnv[Flat]: ...
 def make_vec(
-    id: Game | str, num_envs: int = 1, opponent: Opponents | None = "random", **kwargs: Any
+    id: Game | str,
+    num_envs: int = 1,
+    opponent: AgentLike | Sequence[AgentLike] | None = "random",
+    **kwargs: Any,
 ) -> VectorGameEnv[Any]:
     """Make a batch of games that are stepped together, as a `gymnasium.vector.VectorEnv`.
 
