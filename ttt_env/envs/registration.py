@@ -78,11 +78,20 @@ def make(
         api: With two players, `"aec"` for PettingZoo's turn-based interface, or `"parallel"` for the one in
             which both agents act in each step, and the action of the agent that is not to move is ignored.
         **kwargs: Parameters of the game (`m`, `n`, `k`, `misere`, …), and of `SingleAgentEnv` or
-            `TwoPlayerEnv`.
+            `TwoPlayerEnv`:
+
+            - `illegal`: the effect of a taken cell: "lose" (the default), "raise" or "resample"
+            - `rewards`: the rewards for win, draw, loss and an illegal move
+            - `observation`: "planes" (the default with an opponent), "dict" (for two players) or "flat"
+            - `start`: the first position of each episode, or a function that draws one
+            - `actions`: "columns" (the default, for games with gravity) or "cells"
+            - `render_mode`: "ansi", "rgb_array" or "human"
+            - `play_as`, with an opponent: your seat, "X", "O", "random" (the default) or "alternate"
+            - `opponent_weights`, with an opponent: how often each agent of a list is drawn
+            - `agent_names`, for two players: the names of the two agents, by default "X" and "O"
 
     Returns:
-        A `gymnasium.Env` with an opponent; else a `pettingzoo.AECEnv`, whose agents are "X" and "O" unless
-        `agent_names=` says otherwise, or a `pettingzoo.ParallelEnv`.
+        A `gymnasium.Env` with an opponent; else a `pettingzoo.AECEnv` or a `pettingzoo.ParallelEnv`.
 
     Raises:
         UnknownGameError: There is no game with this id.
@@ -159,7 +168,9 @@ def make_vec(
         num_envs: The number of games, B.
         opponent: An agent, or a list of agents from which one is drawn for each episode; None to step both
             players.
-        **kwargs: Parameters of the game (`m`, `n`, `k`, `misere`, …) and of `VectorGameEnv`.
+        **kwargs: Parameters of the game (`m`, `n`, `k`, `misere`, …), and of `VectorGameEnv`: those of `make`
+            with an opponent, except `render_mode="human"`, and `autoreset_mode`, as in Gymnasium: "next_step"
+            (the default), "same_step" or "disabled".
 
     Returns:
         The environment, with observations `[B, rows, columns, 2]` and masks `[B, actions]`.

@@ -42,7 +42,8 @@ def make_vec_env(
         seed: The seed of the first `reset`; sub-env `i` gets `seed` + i.
         opponent: An agent, or a list of agents from which one is drawn for each episode.
         env_kwargs: Arguments of `make_vec`, with `opponent`, as a mapping, as in SB3's own `make_vec_env`.
-        **kwargs: Arguments of `make_vec` except `autoreset_mode`, as SB3 resets in the same step.
+        **kwargs: Arguments of `make_vec`, such as `play_as`, `illegal`, `rewards`, `observation` and `start`;
+            not `autoreset_mode`, as SB3 resets in the same step.
 
     Returns:
         A `stable_baselines3.common.vec_env.VecEnv`.
