@@ -26,6 +26,7 @@ from tests.support.running import script, ttt
 from ttt_env.agent import Agent, agent_class
 from ttt_env.agent.learner import learner_names
 from ttt_env.analysis.dossier import Strength, dossier
+from ttt_env.analysis.known import judge
 from ttt_env.app import cli, installed
 from ttt_env.app.console import ProgressLine
 from ttt_env.app.learning import trained_as
@@ -150,6 +151,15 @@ def test_certify_shows_exact_results_and_draws_refutation():
     record = ttt_env.certify("random").refutations["X"]
     assert f"Worst result as X: loss, by {' '.join(map(str, record.cells))}." in run.stdout
     assert f"{len(record.cells)}. O" in run.stdout
+
+
+def test_certify_marks_and_explains_blunders_of_refutation():
+    text = ttt("certify", "win-block").stdout
+    assert "Good moves in 89.34% of the positions, all of them perfect.\n" in text
+    *_, sentence, replay = text.splitlines()
+    assert " 4. O?\n" in text and sentence == f"4. {judge(ttt_env.Position.parse('..X/X.O/...'), 4).sentence}"
+    command = replay.removeprefix("Move by move: ttt ").split()
+    assert f"\n4. O 4 (b2)\n{sentence[3:]}\n" in ttt(*command).stdout
 
 
 @pytest.mark.slow
