@@ -19,6 +19,7 @@ import pytest
 import typer.main
 
 import ttt_env
+from tests.support.documents import ROOT
 from tests.support.faults import files_of_at_most
 from tests.support.games import TICTACTOE
 from tests.support.marks import slow
@@ -234,11 +235,22 @@ def test_agents_lists_installed_agents_with_summaries():
     assert max(map(len, listing.splitlines())) <= 80
     for name in ttt_env.agent_names():
         start = inspect.getdoc(agent_class(name)).split()[0]
-        assert re.search(rf"^{re.escape(name)} +{re.escape(start)}.*(\n +.*)*[.]$", listing, re.MULTILINE), (
-            name
-        )
-    _, _, algorithms = listing.partition("algorithms of `ttt train`: ")
+        assert re.search(
+            rf"^  {re.escape(name)} +{re.escape(start)}.*(\n +.*)*[.]$", listing, re.MULTILINE
+        ), name
+    _, _, algorithms = listing.partition("\nAlgorithms of `ttt train`: ")
     assert re.findall(r"[\w-]+", algorithms)[: len(learner_names())] == learner_names()
+
+
+def test_agents_are_grouped_as_in_documentation():
+    page = (ROOT / "docs" / "reference" / "agents.md").read_text("utf-8")
+    documented = {
+        title: sorted(re.findall("^### (.*)", section, re.MULTILINE))
+        for title, section in re.findall("^## (.*)\n((?:(?!## ).*\n)*)", page, re.MULTILINE)
+    }
+    del documented["All agents"]
+    listed = re.findall("^(.*):\n((?:  .*\n)+)", ttt("agents").stdout, re.MULTILINE)
+    assert documented == {title: re.findall(r"^  ([\w-]+)", agents, re.MULTILINE) for title, agents in listed}
 
 
 def test_agents_shows_one_agent_with_parameters(monkeypatch):
@@ -256,7 +268,7 @@ def test_agents_shows_one_agent_with_parameters(monkeypatch):
     monkeypatch.setattr(installed, "agent_class", lambda name: type("Bare", (Agent,), {"choose": max}))
     assert ttt("agents", "bare").stdout.endswith("  It has no parameters.\n")
     monkeypatch.setattr(installed, "agent_class", lambda name: import_module("no_such"))
-    assert re.search("^minimax +cannot be used here: No module named", ttt("agents").stdout, re.MULTILINE)
+    assert re.search("^  minimax +cannot be used here: No module named", ttt("agents").stdout, re.MULTILINE)
 
 
 def json_of(*arguments, cwd=None, status=0):
