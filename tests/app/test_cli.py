@@ -42,6 +42,8 @@ def test_train_shows_falling_exploitability_and_next_command(tmp_path, monkeypat
         monkeypatch.setenv("PATH", path)
         run = ttt("train", "q-learning", "--steps", "2000", "--out", "q.npz", cwd=tmp_path, program=program)
         assert f"\n  {typed} play q-learning:q.npz\n" in run.stdout, run.stderr
+    assert run.stderr.startswith("Training q-learning on tictactoe-v0 (seed 0).")
+    assert run.stderr.splitlines()[0].endswith(" Limit: 2,000 steps.")
     values = re.findall(r" s  exploitability (\d\.\d{4})", run.stderr)
     assert values == sorted(values, reverse=True) and len(set(values)) == len(values) > 0
     of_saved_model = ttt_env.exploitability(f"q-learning:{tmp_path}/q.npz").exploitability
@@ -127,7 +129,8 @@ class TestValueNetworkTraining:
             options = ["--steps", "13000", "--until", until, "--game", "mnk-v0:m=2,n=1,k=1"]
             run = ttt("train", "value-network", *options, cwd=tmp_path)
             assert run.returncode == 0, run.stderr
-            assert max(re.findall(r"(\d+),000 steps", run.stderr), key=int) == str(games // 1000)
+            _, progress = run.stderr.split(" Limit: 13,000 steps.\n")
+            assert max(re.findall(r"(\d+),000 steps", progress), key=int) == str(games // 1000)
 
     def test_accepts_hyperparameters(self, tmp_path):
         options_given = ["hidden=[7,4]", "view=xo+turn", "empty=0", "start=symmetric", "learning_rate=0.05"]
@@ -427,6 +430,8 @@ MISTAKES = [
     ),
     ("train q-learning --out model.zip", "models of q-learning end in .npz"),
     ("train dqn --out model", "models of dqn end in .zip"),
+    ("solve mnk-v0:m=3", "unexpected argument 'mnk-v0:m=3': name the game by --game mnk-v0:m=3 (`ttt solve"),
+    ("train --set lr=1", "unknown hyperparameter 'lr' of maskable-ppo: did you mean learning_rate?"),
     ("train q-learning --set view=xo", "unknown hyperparameter 'view' of q-learning"),
     ("train q-learning --opponent random", "--opponent is for a2c, dqn, maskable-ppo"),
     ("train dqn --opponent random --set pool.scripted=[]", "name the same opponents"),

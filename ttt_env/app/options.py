@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from ttt_env.app.console import Interrupted, Verbosity, set_verbosity
 from ttt_env.errors import ParameterError, TttEnvError, unknown
 from ttt_env.rules import Game, GameRecord, declared, game_names, get_game
+from ttt_env.rules.catalogue import stem_of
 from ttt_env.rules.parameters import allowed, kinds_of, read_one
 from ttt_env.rules.specs import spec_text
 from ttt_env.storage.models import game_of
@@ -70,8 +71,11 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:  # noqa: D102
         if ctx.args:
+            first = ctx.args[0]
+            is_game = stem_of(first) in game_names() and any(param.name == "game" for param in self.params)
+            hint = f": name the game by --game {first}" if is_game else ""
             raise ParameterError(
-                f"unexpected argument {ctx.args[0]!r} (`{ctx.command_path} -h` shows the help)"
+                f"unexpected argument {first!r}{hint} (`{ctx.command_path} -h` shows the help)"
             )
         try:
             return super().invoke(ctx)
