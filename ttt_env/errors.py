@@ -173,7 +173,8 @@ def brief(value: object) -> str:
 def unknown(kind: str, name: object, allowed: Iterable[str], listed_by: str | None = None) -> str:
     """The message for a name that is not in `allowed`, with the nearest one that is.
 
-    The rest is listed, or named by the command that lists it.
+    That is a similar name, or the only one that `name` abbreviates. The rest is listed, or named by the
+    command that lists it.
 
     >>> unknown("playout", "blok", ["block", "random"])
     "unknown playout 'blok': did you mean block? Allowed: block, random"
@@ -181,10 +182,24 @@ def unknown(kind: str, name: object, allowed: Iterable[str], listed_by: str | No
     "unknown agent 'minmax': did you mean minimax? `ttt agents` lists all"
     >>> unknown("parameter of minimax", "dept", ["depth"])
     "unknown parameter 'dept' of minimax: did you mean depth? Allowed: depth"
+    >>> unknown("hyperparameter", "lr", ["learning_rate", "gamma"])
+    "unknown hyperparameter 'lr': did you mean learning_rate? Allowed: gamma, learning_rate"
     """
     kind, of, owner = kind.partition(" of ")
     names = sorted(allowed)
-    near = get_close_matches(name, names, n=1) if isinstance(name, str) else []
-    hint = f": did you mean {near[0]}?" if near else "."
+    near = _nearest(name, names) if isinstance(name, str) else None
+    hint = f": did you mean {near}?" if near else "."
     rest = f"`{listed_by}` lists all" if listed_by else f"Allowed: {', '.join(names) or 'none'}"
     return f"unknown {kind} {brief(name)}{of}{owner}{hint} {rest}"
+
+
+def _nearest(name: str, allowed: list[str]) -> str | None:
+    similar = get_close_matches(name, allowed, n=1)
+    abbreviated = [each for each in allowed if _abbreviates(name.lower(), each.lower())]
+    return similar[0] if similar else abbreviated[0] if len(abbreviated) == 1 else None
+
+
+def _abbreviates(short: str, name: str) -> bool:
+    """True if `short` has letters of `name` in their order, beginning with the first."""
+    letters = iter(name)
+    return short[:1] == name[:1] and all(letter in letters for letter in short)

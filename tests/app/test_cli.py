@@ -19,6 +19,7 @@ import pytest
 import typer.main
 
 import ttt_env
+from tests.support.documents import ROOT
 from tests.support.faults import files_of_at_most
 from tests.support.games import TICTACTOE
 from tests.support.marks import slow
@@ -26,6 +27,7 @@ from tests.support.running import script, ttt
 from ttt_env.agent import Agent, agent_class
 from ttt_env.agent.learner import learner_names
 from ttt_env.analysis.dossier import Strength, dossier
+from ttt_env.analysis.known import judge
 from ttt_env.app import cli, installed
 from ttt_env.app.console import ProgressLine
 from ttt_env.app.learning import trained_as
@@ -40,6 +42,8 @@ def test_train_shows_falling_exploitability_and_next_command(tmp_path, monkeypat
         monkeypatch.setenv("PATH", path)
         run = ttt("train", "q-learning", "--steps", "2000", "--out", "q.npz", cwd=tmp_path, program=program)
         assert f"\n  {typed} play q-learning:q.npz\n" in run.stdout, run.stderr
+    assert run.stderr.startswith("Training q-learning on tictactoe-v0 (seed 0).")
+    assert run.stderr.splitlines()[0].endswith(" Limit: 2,000 steps.")
     values = re.findall(r" s  exploitability (\d\.\d{4})", run.stderr)
     assert values == sorted(values, reverse=True) and len(set(values)) == len(values) > 0
     of_saved_model = ttt_env.exploitability(f"q-learning:{tmp_path}/q.npz").exploitability
@@ -125,7 +129,8 @@ class TestValueNetworkTraining:
             options = ["--steps", "13000", "--until", until, "--game", "mnk-v0:m=2,n=1,k=1"]
             run = ttt("train", "value-network", *options, cwd=tmp_path)
             assert run.returncode == 0, run.stderr
-            assert max(re.findall(r"(\d+),000 steps", run.stderr), key=int) == str(games // 1000)
+            _, progress = run.stderr.split(" Limit: 13,000 steps.\n")
+            assert max(re.findall(r"(\d+),000 steps", progress), key=int) == str(games // 1000)
 
     def test_accepts_hyperparameters(self, tmp_path):
         options_given = ["hidden=[7,4]", "view=xo+turn", "empty=0", "start=symmetric", "learning_rate=0.05"]
@@ -150,6 +155,15 @@ def test_certify_shows_exact_results_and_draws_refutation():
     record = ttt_env.certify("random").refutations["X"]
     assert f"Worst result as X: loss, by {' '.join(map(str, record.cells))}." in run.stdout
     assert f"{len(record.cells)}. O" in run.stdout
+
+
+def test_certify_marks_and_explains_blunders_of_refutation():
+    text = ttt("certify", "win-block").stdout
+    assert "Good moves in 89.34% of the positions, all of them perfect.\n" in text
+    *_, sentence, replay = text.splitlines()
+    assert " 4. O?\n" in text and sentence == f"4. {judge(ttt_env.Position.parse('..X/X.O/...'), 4).sentence}"
+    command = replay.removeprefix("Move by move: ttt ").split()
+    assert f"\n4. O 4 (b2)\n{sentence[3:]}\n" in ttt(*command).stdout
 
 
 @pytest.mark.slow
@@ -224,11 +238,22 @@ def test_agents_lists_installed_agents_with_summaries():
     assert max(map(len, listing.splitlines())) <= 80
     for name in ttt_env.agent_names():
         start = inspect.getdoc(agent_class(name)).split()[0]
-        assert re.search(rf"^{re.escape(name)} +{re.escape(start)}.*(\n +.*)*[.]$", listing, re.MULTILINE), (
-            name
-        )
-    _, _, algorithms = listing.partition("algorithms of `ttt train`: ")
+        assert re.search(
+            rf"^  {re.escape(name)} +{re.escape(start)}.*(\n +.*)*[.]$", listing, re.MULTILINE
+        ), name
+    _, _, algorithms = listing.partition("\nAlgorithms of `ttt train`: ")
     assert re.findall(r"[\w-]+", algorithms)[: len(learner_names())] == learner_names()
+
+
+def test_agents_are_grouped_as_in_documentation():
+    page = (ROOT / "docs" / "reference" / "agents.md").read_text("utf-8")
+    documented = {
+        title: sorted(re.findall("^### (.*)", section, re.MULTILINE))
+        for title, section in re.findall("^## (.*)\n((?:(?!## ).*\n)*)", page, re.MULTILINE)
+    }
+    del documented["All agents"]
+    listed = re.findall("^(.*):\n((?:  .*\n)+)", ttt("agents").stdout, re.MULTILINE)
+    assert documented == {title: re.findall(r"^  ([\w-]+)", agents, re.MULTILINE) for title, agents in listed}
 
 
 def test_agents_shows_one_agent_with_parameters(monkeypatch):
@@ -246,7 +271,7 @@ def test_agents_shows_one_agent_with_parameters(monkeypatch):
     monkeypatch.setattr(installed, "agent_class", lambda name: type("Bare", (Agent,), {"choose": max}))
     assert ttt("agents", "bare").stdout.endswith("  It has no parameters.\n")
     monkeypatch.setattr(installed, "agent_class", lambda name: import_module("no_such"))
-    assert re.search("^minimax +cannot be used here: No module named", ttt("agents").stdout, re.MULTILINE)
+    assert re.search("^  minimax +cannot be used here: No module named", ttt("agents").stdout, re.MULTILINE)
 
 
 def json_of(*arguments, cwd=None, status=0):
@@ -387,6 +412,8 @@ MISTAKES = [
     ),
     ("train q-learning --out model.zip", "models of q-learning end in .npz"),
     ("train dqn --out model", "models of dqn end in .zip"),
+    ("solve mnk-v0:m=3", "unexpected argument 'mnk-v0:m=3': name the game by --game mnk-v0:m=3 (`ttt solve"),
+    ("train --set lr=1", "unknown hyperparameter 'lr' of maskable-ppo: did you mean learning_rate?"),
     ("train q-learning --set view=xo", "unknown hyperparameter 'view' of q-learning"),
     ("train q-learning --opponent random", "--opponent is for a2c, dqn, maskable-ppo"),
     ("train dqn --opponent random --set pool.scripted=[]", "name the same opponents"),

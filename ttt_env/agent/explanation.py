@@ -1,5 +1,7 @@
 """The explanation of an agent's move: plain data, to be printed, kept, or shown on a board."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -77,7 +79,7 @@ class Explanation:
     numbers: tuple[CellNumbers, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     sets: tuple[tuple[int, ...], ...] = ()
-    parts: tuple["PartExplanation", ...] = ()
+    parts: tuple[PartExplanation, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", self.reason.replace("{cells}", named_cells(self.cells)))

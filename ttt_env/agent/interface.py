@@ -1,5 +1,7 @@
 """The interface that all ways to play share."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, TypeAlias
@@ -100,7 +102,7 @@ class Agent:
         return self._label or name_of(self)
 
     @property
-    def parts(self) -> Sequence["Agent"]:
+    def parts(self) -> Sequence[Agent]:
         """The agents that it asks for its moves; none by default."""
         return ()
 
@@ -165,7 +167,7 @@ class Agent:
         """
         return draw_cell(self, position, self.policy(position), rng.random())
 
-    def picture(self, position: Position, last: int | None = None) -> "Picture":
+    def picture(self, position: Position, last: int | None = None) -> Picture:
         """The board with the probability of each move on its cell, to show in a notebook or to save.
 
         Args:

@@ -1,5 +1,7 @@
 """The interface of learners, and the learners that are installed here, by name."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager

@@ -1,5 +1,7 @@
 """Agents made from spec strings, functions and models of other libraries."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from inspect import Parameter

@@ -1,5 +1,7 @@
 """The agents that are installed here, by this package and others, by name."""
 
+from __future__ import annotations
+
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -19,7 +21,7 @@ PROGRAM = "process"  # the agent that runs programs
 
 
 @lru_cache(maxsize=3)
-def installed(group: str = ENTRY_POINT_GROUP) -> "dict[str, EntryPoint]":
+def installed(group: str = ENTRY_POINT_GROUP) -> dict[str, EntryPoint]:
     """The entry points of a group, by name."""
     from importlib.metadata import entry_points  # takes a tenth of the time of `import ttt_env`
 
@@ -27,7 +29,7 @@ def installed(group: str = ENTRY_POINT_GROUP) -> "dict[str, EntryPoint]":
 
 
 @lru_cache(maxsize=256)
-def _loaded(point: "EntryPoint") -> "type[Agent]":
+def _loaded(point: EntryPoint) -> type[Agent]:
     loaded: type[Agent] = point.load()
     return loaded
 
@@ -41,7 +43,7 @@ def agent_names() -> list[str]:
     return sorted(installed())
 
 
-def name_of(agent: "Agent") -> str:
+def name_of(agent: Agent) -> str:
     """The name under which the agent's class is installed; if it is not installed, the name of the class."""
     kind = getattr(type(agent), "variant_of", type(agent))
     value = f"{kind.__module__}:{kind.__qualname__}"
@@ -53,7 +55,7 @@ def is_of_package(name: str) -> bool:
     return name in installed() and installed()[name].value.startswith("ttt_env.")
 
 
-def agent_class(name: str) -> "type[Agent]":
+def agent_class(name: str) -> type[Agent]:
     """The class registered under this name. Raises `UnknownAgentError` if there is none."""
     if name.endswith(FUNCTION_FILE):
         name = PROGRAM

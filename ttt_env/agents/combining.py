@@ -1,5 +1,7 @@
 """Agents made of other agents."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property

@@ -1,5 +1,7 @@
 """AlphaZero as an agent: a network alone, or a search guided by it."""
 
+from __future__ import annotations
+
 from functools import cached_property
 from math import isnan
 from pathlib import Path
@@ -115,7 +117,7 @@ class AlphaZero(Agent):
         self._lock = CopyableLock()
 
     @cached_property
-    def _search(self) -> "PuctSearch":
+    def _search(self) -> PuctSearch:
         from ttt_env.alphazero.search import PuctSearch, prepare  # imports numba: only where it is needed
 
         prepare()
@@ -131,7 +133,7 @@ class AlphaZero(Agent):
         c: Exploration = 1.25,
         solve: bool = True,
         threats: bool | None = None,
-    ) -> "AlphaZero":
+    ) -> AlphaZero:
         """The agent with this network."""
         agent = cls.__new__(cls)
         agent._initialise(network, simulations, seed, c, solve, threats)

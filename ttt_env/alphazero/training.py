@@ -4,6 +4,8 @@ Silver et al., A general reinforcement learning algorithm that masters chess, sh
 Science 2018. Importing this module does not import torch.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -94,7 +96,7 @@ class AlphaZeroSettings:
         """The size of the network."""
         return NetworkSize(self.channels, self.blocks, self.filters, self.units)
 
-    def with_hyperparameters(self, hyperparameters: Mapping[str, Any]) -> "AlphaZeroSettings":
+    def with_hyperparameters(self, hyperparameters: Mapping[str, Any]) -> AlphaZeroSettings:
         """The settings with these values in place of their own.
 
         Raises `ParameterError` for an unknown name, or a value that is out of range.
@@ -206,7 +208,7 @@ class SelfPlayGames:
         self.masks[:, number] = start.mine, start.theirs
         self.lengths[number] = 0
 
-    def move(self, search: "PuctSearch") -> Positions:
+    def move(self, search: PuctSearch) -> Positions:
         """Make a move in every game; return the positions of the games that ended, with their targets.
 
         The target policy of a position is the share of visits of each move. If moves are proved wins, it is
@@ -263,7 +265,7 @@ class SelfPlayGames:
         return positions
 
 
-def _policy_targets(results: "SearchResults", legal: NDArray[np.bool_]) -> NDArray[np.float32]:
+def _policy_targets(results: SearchResults, legal: NDArray[np.bool_]) -> NDArray[np.float32]:
     """The target policy of each position: see `SelfPlayGames.move`."""
     wins, losses = results.values == 1, results.values == -1
     open_visits = np.where(losses, 0, results.visits).astype(np.float64)
@@ -436,7 +438,7 @@ class AlphaZeroLearner(Learner):
         return self.inference_network() if self.settings.device is None else self.network
 
 
-def _device(settings: AlphaZeroSettings) -> "torch.device":
+def _device(settings: AlphaZeroSettings) -> torch.device:
     """The device on which the network learns.
 
     Raises `ImportError` without the extra `train`, `ParameterError` for a device that PyTorch does not have

@@ -1,5 +1,7 @@
 """The verdict on an agent: the worst that can happen to its policy table, and the game that shows it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,5 +1,7 @@
 """The strength of an agent: computed over all positions where the game can be enumerated, else sampled."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -4,6 +4,8 @@ The facts of the game alone, its layers and its solution, are computed once in e
 agent that is judged there (`reachable`, `solve`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial, update_wrapper
 from inspect import Parameter, signature
@@ -90,10 +92,10 @@ def one_or_several(judge: Callable[..., Verdict]) -> Judge[Verdict]:
     parameters = own.parameters.values()
     options = [each for name, each in of_one.items() if name not in own.parameters]
     explicit = [each for each in parameters if each.kind is not Parameter.VAR_KEYWORD]
-    verdict: Any = signature(judge).return_annotation
-    wrapper.__annotations__["return"] = verdict | dict[str, verdict]
+    verdict = signature(judge).return_annotation
+    del wrapper.__annotations__["return"]  # it names a class of the module of `judge`
     wrapper.__signature__ = own.replace(  # type: ignore[attr-defined]
-        parameters=[*explicit, *options], return_annotation=wrapper.__annotations__["return"]
+        parameters=[*explicit, *options], return_annotation=f"{verdict} | dict[str, {verdict}]"
     )
     return cast(Judge[Verdict], wrapper)
 

@@ -1,5 +1,7 @@
 """Games between two agents."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import numpy as np

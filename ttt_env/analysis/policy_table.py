@@ -6,6 +6,8 @@ table, whatever the agent would answer later. The table is an agent itself. As a
 `scripts/check_policy.py`, which shares no code with this package, plays every reply.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -126,7 +128,7 @@ class PolicyTable(Agent):
         progress: AskProgress | None = None,
         workers: QueryWorkers = 1,
         answers: str | Path | None = None,
-    ) -> "PolicyTable":
+    ) -> PolicyTable:
         """Query an agent once in each position that it can reach, or in all positions of the game.
 
         The agent is queried ply by ply, in batches. Its answers are checked and copied: each is a

@@ -1,5 +1,7 @@
 """The results of analyses: win, draw and loss, matches, exploitability; as text, dictionaries and files."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from math import isnan, nan
@@ -127,7 +129,7 @@ class Match(Saved):
         low, high = self.interval or (self.score, self.score)
         return max(high - self.score, self.score - low)
 
-    def swap_agents(self) -> "Match":
+    def swap_agents(self) -> Match:
         """The same match from the second agent's side."""
         as_x, as_o = (Result(*reversed(result)) for result in (self.as_o, self.as_x))
         interval = self.interval and (-self.interval[1], -self.interval[0])

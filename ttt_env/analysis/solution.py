@@ -1,5 +1,7 @@
 """The solution of a game, and agents that move by action values."""
 
+from __future__ import annotations
+
 from functools import lru_cache
 
 import numpy as np
@@ -66,7 +68,7 @@ class ValueAgent(Agent):
         game: Game,
         x: tuple[Values, Responder],
         o: tuple[Values, Responder],
-        keeps: "Solution | None" = None,
+        keeps: Solution | None = None,
     ) -> None:
         super().__init__(game)
         self._seats, self._keeps = (x, o), keeps

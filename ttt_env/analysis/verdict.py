@@ -67,10 +67,11 @@ def paragraphs(certificate: "Certificate") -> list[Paragraph]:
         )
         lines.append(f"Blunders in {n_blunders}.")
     if certificate.good_share is not None and certificate.perfect_share is not None:
-        lines.append(
-            f"Good moves in {percent(certificate.good_share)} of the positions; perfect ones, which also win "
-            f"as soon or lose as late as possible, in {percent(certificate.perfect_share)}."
-        )
+        perfect = ", all of them perfect"
+        if certificate.perfect_share != certificate.good_share:
+            share = percent(certificate.perfect_share)
+            perfect = f"; perfect ones, which also win as soon or lose as late as possible, in {share}"
+        lines.append(f"Good moves in {percent(certificate.good_share)} of the positions{perfect}.")
     if certificate.n_symmetry_classes is not None and certificate.inconsistent is not None:
         n_consistent = certificate.n_symmetry_classes - len(certificate.inconsistent)
         lines.append(

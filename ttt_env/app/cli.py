@@ -175,7 +175,12 @@ def train(
         ),
     ] = None,
     game: GameOption = TICTACTOE,
-    seconds: Annotated[Seconds | None, option("SECONDS", "time limit; by default the recipe's")] = None,
+    seconds: Annotated[
+        Seconds | None,
+        option(
+            "SECONDS", "time limit; without it and --steps, the algorithm's own limit, shown at the start"
+        ),
+    ] = None,
     steps: Annotated[
         Count | None,
         option(

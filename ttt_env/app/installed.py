@@ -5,23 +5,42 @@ import textwrap
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from ttt_env.agent import AgentLike, agent_class, agent_names, learner_names, parameters_of
+from ttt_env.agent import AgentLike, agent_class, agent_names, installed, learner_names, parameters_of
 from ttt_env.app.options import documentation
 from ttt_env.rules import game_names
 from ttt_env.rules.parameters import allowed
 from ttt_env.rules.specs import spec_text
 
+_GROUPS = {
+    "Simple players": ("ttt_env.agents.heuristics",),
+    "Planning": ("ttt_env.agents.planning", "ttt_env.agents.mcts"),
+    "Learned, or from a file": (
+        "ttt_env.agents.learned",
+        "ttt_env.agents.pretrained",
+        "ttt_env.alphazero",
+        "ttt_env.analysis",
+        "ttt_env.integrations",
+        "ttt_env.proofs",
+    ),
+    "Built from other agents": ("ttt_env.agents.combining",),
+    "Other programs": ("ttt_env.bots",),
+    "Of other packages": ("",),
+}
+"""The packages of each group's agents; an agent is listed in the first group that has its package."""
+
 
 def installed_text() -> str:
     """The agents with a sentence on each, the games, and the algorithms that train agents, in 80 columns."""
-    sentences = {name: _sentence_on(name) for name in agent_names()}
-    listed = {"games": game_names(), "algorithms of `ttt train`": learner_names()}
-    width = max(map(len, sentences))
-    lines = [
-        textwrap.fill(f"{name:{width}}  {sentence}", 80, subsequent_indent=" " * (width + 2))
-        for name, sentence in sentences.items()
-    ]
-    lines += [textwrap.fill(f"{kind}: {', '.join(names)}", 80) for kind, names in listed.items()]
+    groups: dict[str, list[str]] = {title: [] for title in _GROUPS}
+    width = max(map(len, agent_names()))
+    for name in agent_names():
+        origin = installed()[name].value
+        title = next(title for title, packages in _GROUPS.items() if origin.startswith(packages))
+        line = f"  {name:{width}}  {_sentence_on(name)}"
+        groups[title].append(textwrap.fill(line, 80, subsequent_indent=" " * (width + 4)))
+    lines = [line for title, listed in groups.items() if listed for line in (f"{title}:", *listed, "")]
+    others = {"Games": game_names(), "Algorithms of `ttt train`": learner_names()}
+    lines += [textwrap.fill(f"{kind}: {', '.join(names)}", 80) for kind, names in others.items()]
     return "\n".join([*lines, "`ttt agents NAME` shows an agent with its parameters."])
 
 

@@ -110,10 +110,13 @@ def _train(options: TrainingOptions) -> None:
     plan = f"(seed {options.seed}). {options.learner.described(options.game, options.hyperparameters)}"
     if options.resume:
         plan = f"resumes from {checkpoint_of(options.out)}." if options.out else ""
-    console.print(f"Training {options.algo} on {options.game.name} {plan}\n", soft_wrap=True)
-    best: float | None = None
     steps, seconds = options.budget
     counts_steps = isfinite(steps)
+    budget = options.budget._asdict().items()
+    limits = [f"{number:,.10g} {unit}" for unit, number in budget if isfinite(number)]
+    plan = f"{plan} Limit: {' or '.join(limits) or 'none'}."
+    console.print(f"Training {options.algo} on {options.game.name} {plan}\n", soft_wrap=True)
+    best: float | None = None
     total = steps if counts_steps else seconds
     columns = BarColumn(bar_width=8), TimeElapsedColumn(), TextColumn("{task.description}")
     try:

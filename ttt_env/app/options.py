@@ -16,7 +16,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from ttt_env.app.console import Interrupted, Verbosity, set_verbosity
 from ttt_env.errors import ParameterError, TttEnvError, unknown
-from ttt_env.rules import Game, declared, game_names, get_game
+from ttt_env.rules import Game, GameRecord, declared, game_names, get_game
+from ttt_env.rules.catalogue import stem_of
 from ttt_env.rules.parameters import allowed, kinds_of, read_one
 from ttt_env.rules.specs import spec_text
 from ttt_env.storage.models import game_of
@@ -70,8 +71,11 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:  # noqa: D102
         if ctx.args:
+            first = ctx.args[0]
+            is_game = stem_of(first) in game_names() and any(param.name == "game" for param in self.params)
+            hint = f": name the game by --game {first}" if is_game else ""
             raise ParameterError(
-                f"unexpected argument {ctx.args[0]!r} (`{ctx.command_path} -h` shows the help)"
+                f"unexpected argument {first!r}{hint} (`{ctx.command_path} -h` shows the help)"
             )
         try:
             return super().invoke(ctx)
@@ -155,6 +159,12 @@ def documentation(thing: Any) -> str:
 def typed_as(game: Game) -> str:
     """The name of this game on the command line: its id, or the file that was typed."""
     return _typed.get(game, game.name)
+
+
+def replay_command(record: GameRecord) -> str:
+    """The command that shows a game move by move."""
+    typed = typed_as(record.game)
+    return f"ttt replay {record}{'' if typed == record.game.name else f' --game {typed}'}"
 
 
 def _verbosity_of(quiet: bool, verbose: bool) -> Verbosity:

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 
 from ttt_env.analysis.certificate import Certificate
 from ttt_env.analysis.dossier import Strength
+from ttt_env.analysis.known import blunders_of, judge
 from ttt_env.analysis.results import Result
 from ttt_env.analysis.verdict import paragraphs, verdict_line, verdict_of
+from ttt_env.app.options import replay_command
 from ttt_env.render.table import Column, Table
 from ttt_env.render.text import draw_game
 from ttt_env.render.words import RESULTS, gain
-from ttt_env.rules import is_enumerable
+from ttt_env.rules import GameRecord, is_enumerable
 
 
 def scorecard(strength: Strength, name: str) -> str:
@@ -29,8 +31,17 @@ def scorecard(strength: Strength, name: str) -> str:
             means = f"a best response scores {as_x} against it as X, {as_o} as O"
         lines += [f"Exploitability {mean}: {means}.", "", *_results(strength)]
     for paragraph, record in seats:
-        lines += ["", *paragraph, *([draw_game(record)] if record else [])]
+        lines += ["", *paragraph, *(_refutation(record) if record else [])]
     return "\n".join(lines)
+
+
+def _refutation(record: GameRecord) -> list[str]:
+    """The boards of a game, its blunders in words, and the command that shows it move by move."""
+    positions, blunders = record.positions(), blunders_of(record)
+    sentences = [
+        f"{number}. {judge(positions[number - 1], record.cells[number - 1]).sentence}" for number in blunders
+    ]
+    return [draw_game(record, blunders), *sentences, f"Move by move: {replay_command(record)}"]
 
 
 def _results(strength: Strength) -> list[str]:

@@ -1,5 +1,7 @@
 """A language model behind an OpenAI-compatible chat endpoint as a player, with retries after accidents."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import os
@@ -195,7 +197,7 @@ class _Loop(NamedTuple):
             self.loop.call_soon_threadsafe(self.is_over.set)
 
 
-def _serve(client: Any, started: "Future[_Loop]") -> None:
+def _serve(client: Any, started: Future[_Loop]) -> None:
     """Run the requests of an endpoint until its loop is ended, and cancel the remaining ones."""
 
     async def wait() -> None:
@@ -211,7 +213,7 @@ def _serve(client: Any, started: "Future[_Loop]") -> None:
     asyncio.run(wait())
 
 
-def _message_of(error: "APIStatusError") -> str:
+def _message_of(error: APIStatusError) -> str:
     """The endpoint's message about an error; the whole body if it has none."""
     text: str = error.response.text
     try:

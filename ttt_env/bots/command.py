@@ -1,5 +1,7 @@
 """A program as a player, queried by lines of JSON."""
 
+from __future__ import annotations
+
 import json
 import os
 import shlex

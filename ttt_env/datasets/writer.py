@@ -1,5 +1,7 @@
 """The writer of data sets: every position of a game and some of its games, with exact values."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BufferedWriter
 from pathlib import Path

@@ -1,5 +1,7 @@
 """The base of environments: settings (`GameEnv`), opponents, and one board with its drawing (`BoardEnv`)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any, ClassVar, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, cast, get_args
@@ -74,7 +76,7 @@ class Rewards(NamedTuple):
     illegal: float = -1.0
 
     @classmethod
-    def of(cls, rewards: "Sequence[float] | Mapping[str, float]") -> "Rewards":
+    def of(cls, rewards: Sequence[float] | Mapping[str, float]) -> Rewards:
         """The rewards from four finite numbers, or from some by name. Raises `ParameterError` otherwise."""
         try:
             unchecked = cls(**rewards) if isinstance(rewards, Mapping) else cls._make(_in_order(rewards))
@@ -120,7 +122,7 @@ class GameEnv:
         game: Game | str,
         parameters: Mapping[str, Any],
         illegal: Illegal,
-        rewards: "Sequence[float] | Mapping[str, float]",
+        rewards: Sequence[float] | Mapping[str, float],
         observation: ObservationKind,
         start: StartLike | None,
         render_mode: RenderMode | None,
@@ -237,9 +239,6 @@ class BoardEnv(GameEnv):
             self._window.close()
 
 
-Opponents: TypeAlias = AgentLike | Sequence[AgentLike]
-
-
 class OpponentMix:
     """One opponent or a list of them, and the probability with which each is drawn.
 
@@ -249,7 +248,11 @@ class OpponentMix:
     """
 
     def __init__(
-        self, opponent: Opponents, weights: ArrayLike | None, game: Game, trusted: bool = True
+        self,
+        opponent: AgentLike | Sequence[AgentLike],
+        weights: ArrayLike | None,
+        game: Game,
+        trusted: bool = True,
     ) -> None:
         is_one = isinstance(opponent, str) or not isinstance(opponent, Sequence)
         agents = cast("Sequence[AgentLike]", [opponent] if is_one else opponent)

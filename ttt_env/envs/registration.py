@@ -1,5 +1,7 @@
 """Environments by id: `make`, `make_vec`, the registries of Gymnasium and PettingZoo, and `module.env()`."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
@@ -10,7 +12,7 @@ from gymnasium.envs.registration import EnvSpec
 from pettingzoo import ParallelEnv
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
 
-from ttt_env.envs.board import Opponents
+from ttt_env.agent import AgentLike
 from ttt_env.envs.observation import DictObservation, Flat, Planes
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.envs.two_player import TwoPlayerEnv
@@ -45,19 +47,27 @@ def make(
 ) -> ParallelEnv[str, Any, Any]: ...
 @overload
 def make(
-    id: Game | str, opponent: Opponents, *, observation: Literal["planes"] = "planes", **kwargs: Any
+    id: Game | str,
+    opponent: AgentLike | Sequence[AgentLike],
+    *,
+    observation: Literal["planes"] = "planes",
+    **kwargs: Any,
 ) -> SingleAgentEnv[Planes]: ...
 @overload
 def make(
-    id: Game | str, opponent: Opponents, *, observation: Literal["dict"], **kwargs: Any
+    id: Game | str, opponent: AgentLike | Sequence[AgentLike], *, observation: Literal["dict"], **kwargs: Any
 ) -> SingleAgentEnv[DictObservation]: ...
 @overload
 def make(
-    id: Game | str, opponent: Opponents, *, observation: Literal["flat"], **kwargs: Any
+    id: Game | str, opponent: AgentLike | Sequence[AgentLike], *, observation: Literal["flat"], **kwargs: Any
 ) -> SingleAgentEnv[Flat]: ...
 @checked
 def make(
-    id: Game | str, opponent: Opponents | None = None, *, api: Api = "aec", **kwargs: Any
+    id: Game | str,
+    opponent: AgentLike | Sequence[AgentLike] | None = None,
+    *,
+    api: Api = "aec",
+    **kwargs: Any,
 ) -> TwoPlayerEnv[Any] | ParallelEnv[str, Any, Any] | SingleAgentEnv[Any]:
     """Make the environment of a game, for one player against an agent or for two players.
 
@@ -68,11 +78,20 @@ def make(
         api: With two players, `"aec"` for PettingZoo's turn-based interface, or `"parallel"` for the one in
             which both agents act in each step, and the action of the agent that is not to move is ignored.
         **kwargs: Parameters of the game (`m`, `n`, `k`, `misere`, …), and of `SingleAgentEnv` or
-            `TwoPlayerEnv`.
+            `TwoPlayerEnv`:
+
+            - `illegal`: the effect of a taken cell: "lose" (the default), "raise" or "resample"
+            - `rewards`: the rewards for win, draw, loss and an illegal move
+            - `observation`: "planes" (the default with an opponent), "dict" (for two players) or "flat"
+            - `start`: the first position of each episode, or a function that draws one
+            - `actions`: "columns" (the default, for games with gravity) or "cells"
+            - `render_mode`: "ansi", "rgb_array" or "human"
+            - `play_as`, with an opponent: your seat, "X", "O", "random" (the default) or "alternate"
+            - `opponent_weights`, with an opponent: how often each agent of a list is drawn
+            - `agent_names`, for two players: the names of the two agents, by default "X" and "O"
 
     Returns:
-        A `gymnasium.Env` with an opponent; else a `pettingzoo.AECEnv`, whose agents are "X" and "O" unless
-        `agent_names=` says otherwise, or a `pettingzoo.ParallelEnv`.
+        A `gymnasium.Env` with an opponent; else a `pettingzoo.AECEnv` or a `pettingzoo.ParallelEnv`.
 
     Raises:
         UnknownGameError: There is no game with this id.
@@ -113,7 +132,7 @@ def make(
 def make_vec(
     id: Game | str,
     num_envs: int = 1,
-    opponent: Opponents | None = "random",
+    opponent: AgentLike | Sequence[AgentLike] | None = "random",
     *,
     observation: Literal["planes"] = "planes",
     **kwargs: Any,
@@ -122,7 +141,7 @@ def make_vec(
 def make_vec(
     id: Game | str,
     num_envs: int = 1,
-    opponent: Opponents | None = "random",
+    opponent: AgentLike | Sequence[AgentLike] | None = "random",
     *,
     observation: Literal["dict"],
     **kwargs: Any,
@@ -131,13 +150,16 @@ def make_vec(
 def make_vec(
     id: Game | str,
     num_envs: int = 1,
-    opponent: Opponents | None = "random",
+    opponent: AgentLike | Sequence[AgentLike] | None = "random",
     *,
     observation: Literal["flat"],
     **kwargs: Any,
 ) -> VectorGameEnv[Flat]: ...
 def make_vec(
-    id: Game | str, num_envs: int = 1, opponent: Opponents | None = "random", **kwargs: Any
+    id: Game | str,
+    num_envs: int = 1,
+    opponent: AgentLike | Sequence[AgentLike] | None = "random",
+    **kwargs: Any,
 ) -> VectorGameEnv[Any]:
     """Make a batch of games that are stepped together, as a `gymnasium.vector.VectorEnv`.
 
@@ -146,7 +168,9 @@ def make_vec(
         num_envs: The number of games, B.
         opponent: An agent, or a list of agents from which one is drawn for each episode; None to step both
             players.
-        **kwargs: Parameters of the game (`m`, `n`, `k`, `misere`, …) and of `VectorGameEnv`.
+        **kwargs: Parameters of the game (`m`, `n`, `k`, `misere`, …), and of `VectorGameEnv`: those of `make`
+            with an opponent, except `render_mode="human"`, and `autoreset_mode`, as in Gymnasium: "next_step"
+            (the default), "same_step" or "disabled".
 
     Returns:
         The environment, with observations `[B, rows, columns, 2]` and masks `[B, actions]`.

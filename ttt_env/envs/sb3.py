@@ -1,5 +1,7 @@
 """The vector environment as a `VecEnv` of Stable-Baselines3, which is imported on first use."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -8,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ttt_env.agent import AgentLike
 from ttt_env.compiled.codes import Games, StepOutcome
-from ttt_env.envs.board import Opponents
 from ttt_env.envs.vector.env import VectorGameEnv, rows_of
 from ttt_env.errors import ParameterError, brief, extra_for
 from ttt_env.rules import Between, Game, as_options, checked
@@ -28,10 +30,10 @@ def make_vec_env(
     id: Game | str,
     n_envs: int = 1,
     seed: int | None = None,
-    opponent: Opponents = "random",
+    opponent: AgentLike | Sequence[AgentLike] = "random",
     env_kwargs: Mapping[str, Any] | None = None,
     **kwargs: Any,
-) -> "VecEnv":
+) -> VecEnv:
     """Make many games against an opponent, for the algorithms of Stable-Baselines3.
 
     Args:
@@ -40,7 +42,8 @@ def make_vec_env(
         seed: The seed of the first `reset`; sub-env `i` gets `seed` + i.
         opponent: An agent, or a list of agents from which one is drawn for each episode.
         env_kwargs: Arguments of `make_vec`, with `opponent`, as a mapping, as in SB3's own `make_vec_env`.
-        **kwargs: Arguments of `make_vec` except `autoreset_mode`, as SB3 resets in the same step.
+        **kwargs: Arguments of `make_vec`, such as `play_as`, `illegal`, `rewards`, `observation` and `start`;
+            not `autoreset_mode`, as SB3 resets in the same step.
 
     Returns:
         A `stable_baselines3.common.vec_env.VecEnv`.
@@ -111,14 +114,14 @@ class _Adapter:
         seeds: Sequence[int | None] = super().seed(seed)  # type: ignore[misc]
         return seeds
 
-    def set_options(self, options: "list[dict[str, Any]] | dict[str, Any] | None" = None) -> None:
+    def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
         """Set the options of the next `reset` by one dict, or by an equal one for each sub-env."""
         of_each = options if isinstance(options, list) else [options] * self.num_envs
         if len(of_each) != self.num_envs:
             raise ParameterError(f"{len(of_each)} options for {self.num_envs} sub-envs: one for each, or one")
         self._options = [dict(as_options(one, "VecEnv.set_options")) for one in of_each]
 
-    def reset(self) -> "VecEnvObs":
+    def reset(self) -> VecEnvObs:
         """Start an episode in all sub-envs, with the seeds and options set before, which are used once."""
         seeds = [seed for seed in self._seeds if seed is not None]
         options = self._options[0]
@@ -134,7 +137,7 @@ class _Adapter:
         """Keep the actions for `step_wait`."""
         self._actions = actions
 
-    def step_wait(self) -> "tuple[VecEnvObs, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]":
+    def step_wait(self) -> tuple[VecEnvObs, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
         """The observations, rewards, dones and infos after the actions; ended episodes are reset."""
         observation, rewards, over, _, info = self.envs.step(self._actions)
         self._lengths += 1

@@ -1,5 +1,7 @@
 """The single-agent environment: a Gymnasium env with an agent of your choice as the opponent."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, SupportsIndex, get_args
 
@@ -7,7 +9,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttt_env.agent import Agent, Forfeit, chosen_cell
+from ttt_env.agent import Agent, AgentLike, Forfeit, chosen_cell
 from ttt_env.envs.actions import ActionKind
 from ttt_env.envs.board import (
     DEFAULT_REWARDS,
@@ -17,7 +19,6 @@ from ttt_env.envs.board import (
     Illegal,
     Info,
     OpponentMix,
-    Opponents,
     PlayAs,
     RenderMode,
     StartLike,
@@ -85,7 +86,7 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
     def __init__(
         self,
         game: Game | str = "tictactoe-v0",
-        opponent: Opponents = "random",
+        opponent: AgentLike | Sequence[AgentLike] = "random",
         *,
         opponent_weights: ArrayLike | None = None,
         play_as: PlayAs = "random",
@@ -112,7 +113,9 @@ class SingleAgentEnv(BoardEnv, gymnasium.Env[Observed, np.int64]):
         opponents = " or ".join(agent.label for agent in self._lineup.agents)
         return f"<{type(self).__name__} of {self.game.name} against {opponents}>"
 
-    def set_opponent(self, opponent: Opponents, weights: ArrayLike | None = None) -> None:
+    def set_opponent(
+        self, opponent: AgentLike | Sequence[AgentLike], weights: ArrayLike | None = None
+    ) -> None:
         """Play against another opponent from the next reply on.
 
         Args:

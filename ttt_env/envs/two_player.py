@@ -1,5 +1,7 @@
 """The two-player environment: a PettingZoo AEC env, and a whole episode of it."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat

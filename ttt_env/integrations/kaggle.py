@@ -10,6 +10,8 @@
 Their agents are functions `(observation, configuration)`; nothing here imports kaggle-environments.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from functools import partial, update_wrapper
 from typing import Any

@@ -23,7 +23,7 @@ from typing import Any, get_args
 from uuid import uuid4
 
 from ttt_env.agent import Agent, AgentLike, make_agent, named_agents
-from ttt_env.envs.board import Opponents, PlayAs
+from ttt_env.envs.board import PlayAs
 from ttt_env.errors import EpisodeOrderError, TttEnvError, extra_for
 from ttt_env.rules import Game, Position, Seat, as_integer, one_of
 from ttt_env.text.answers import complete_reply
@@ -91,7 +91,7 @@ class TttEnvironment(Environment[TttAction, TttObservation, TttState]):
     def __init__(
         self,
         game: Game | str = "tictactoe-v0",
-        opponent: Opponents = "random",
+        opponent: AgentLike | Sequence[AgentLike] = "random",
         *,
         opponents: Sequence[AgentLike] | Mapping[str, AgentLike] = (),
         **options: Any,
@@ -180,7 +180,7 @@ class TttEnv(EnvClient[TttAction, TttObservation, TttState]):
 
 def make_app(
     game: Game | str = "tictactoe-v0",
-    opponent: Opponents = "random",
+    opponent: AgentLike | Sequence[AgentLike] = "random",
     *,
     opponents: Sequence[AgentLike] | Mapping[str, AgentLike] = (),
     max_concurrent_envs: int = 64,

@@ -16,6 +16,8 @@ An agent of TextArena is a function of a text, and `-train` shows it the prompt 
 `ttt_env.certify(PromptAgent("tictactoe-v0", agent))` judges it.
 """
 
+from __future__ import annotations
+
 from typing import Annotated, Any
 
 import numpy as np

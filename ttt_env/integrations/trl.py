@@ -14,10 +14,10 @@ The extra `trl` has the versions that this was tried with; nothing here imports 
 Contract of an environment: https://huggingface.co/docs/trl/openenv
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ttt_env.envs.board import Opponents
+from ttt_env.agent import AgentLike
 from ttt_env.errors import EpisodeOrderError
 from ttt_env.rules import Game
 from ttt_env.text.env import TextEnv, start_rows
@@ -51,7 +51,7 @@ class GameEnvironment:
     def __init__(
         self,
         game: Game | str = "tictactoe-v0",
-        opponent: Opponents = "random",
+        opponent: AgentLike | Sequence[AgentLike] = "random",
         *,
         answer: str = CALL,
         **settings: Any,

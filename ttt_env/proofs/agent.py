@@ -1,5 +1,7 @@
 """The strategy of a proof as an agent."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from ttt_env.agent import (

@@ -1,5 +1,7 @@
 """Values proved by search, for games too large to solve."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property

@@ -1,5 +1,7 @@
 """A position as text for the terminal."""
 
+from collections.abc import Collection
+
 from ttt_env.render.layout import layers_of, mark_at, n_abreast, places_of
 from ttt_env.rules import SEATS, Coordinates, GameRecord, Position
 
@@ -69,12 +71,15 @@ def _character_places(coordinates: Coordinates, width: int) -> list[tuple[int, i
     return [(round(2 * y), round(x * tenths / 10)) for x, y in corners]
 
 
-def draw_game(record: GameRecord) -> str:
-    """The boards of a game after every move, side by side, each under the move's number and mover."""
-    positions = record.positions()[1:]
+def draw_game(record: GameRecord, blunders: Collection[int] = ()) -> str:
+    """The boards of a game after every move, side by side, each under the move's number and mover.
+
+    The moves with the numbers `blunders` have a `?` after it.
+    """
+    moves = enumerate(zip(record.positions()[1:], record.cells, strict=True), 1)
     blocks = [
-        [f"{number + 1}. {SEATS[number % 2]}", *draw_text(position, cell).split("\n")]
-        for number, (position, cell) in enumerate(zip(positions, record.cells, strict=True))
+        [f"{number}. {SEATS[(number - 1) % 2]}{'?' * (number in blunders)}", *draw_text(*move).split("\n")]
+        for number, move in moves
     ]
     return _side_by_side(blocks) if blocks else draw_text(record.game.start)
 

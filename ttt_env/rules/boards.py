@@ -1,5 +1,7 @@
 """The rules of play on batches of positions: two `uint64` arrays, one bit per cell."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -47,7 +49,7 @@ class Boards:
     theirs: Masks
 
     @classmethod
-    def of(cls, positions: Iterable[Position]) -> "Boards":
+    def of(cls, positions: Iterable[Position]) -> Boards:
         """The batch of these positions.
 
         Args:
@@ -64,13 +66,13 @@ class Boards:
         return cls(game, *np.array([[row.mine for row in rows], [row.theirs for row in rows]], np.uint64))
 
     @classmethod
-    def single(cls, position: Position) -> "Boards":
+    def single(cls, position: Position) -> Boards:
         """The batch of one position, made as fast as it can be."""
         masks = np.array((position.mine, position.theirs), np.uint64)
         return cls(position.game, masks[:1], masks[1:])
 
     @classmethod
-    def start(cls, game: Game | str, size: int = 1) -> "Boards":
+    def start(cls, game: Game | str, size: int = 1) -> Boards:
         """A batch of empty boards.
 
         Args:
@@ -85,7 +87,7 @@ class Boards:
         return cls(game, *np.zeros((2, size), np.uint64))
 
     @classmethod
-    def joined(cls, game: Game, parts: Iterable["Boards"]) -> "Boards":
+    def joined(cls, game: Game, parts: Iterable[Boards]) -> Boards:
         """The positions of all parts in one batch, which may be empty.
 
         Args:
@@ -97,7 +99,7 @@ class Boards:
         masks = np.concatenate([no_masks, *(np.stack([part.mine, part.theirs]) for part in parts)], axis=1)
         return cls(game, masks[0], masks[1])
 
-    def copy(self) -> "Boards":
+    def copy(self) -> Boards:
         """A copy with its own arrays, `legal` among them, which may be written to."""
         boards = Boards(self.game, self.mine.copy(), self.theirs.copy())
         boards.__dict__["legal"] = self.legal.copy()
@@ -115,8 +117,8 @@ class Boards:
     @overload
     def __getitem__(
         self, key: slice | list[int] | list[bool] | NDArray[np.integer] | NDArray[np.bool_]
-    ) -> "Boards": ...
-    def __getitem__(self, key: Any) -> "Position | Boards":
+    ) -> Boards: ...
+    def __getitem__(self, key: Any) -> Position | Boards:
         if isinstance(key, list) and all(isinstance(each, int | np.integer | np.bool_) for each in key):
             key = np.array(key, None if key else np.int64)
         is_rows = isinstance(key, np.ndarray) and key.ndim == 1 and key.dtype.kind in "biu"
@@ -180,7 +182,7 @@ class Boards:
         planes[..., 0], planes[..., 1] = self.cells(self.mine), self.cells(self.theirs)
         return planes.reshape(len(self), *self.game.shape, 2).view(np.int8)
 
-    def play(self, cells: NDArray[np.integer]) -> "Boards":
+    def play(self, cells: NDArray[np.integer]) -> Boards:
         """The batch after each player to move has played a cell.
 
         Args:

@@ -4,6 +4,8 @@ A version, the `v0` of an id, changes when the behaviour of a game does: its rul
 numbers. Speed and drawing do not change it.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -101,7 +103,7 @@ _registered: dict[str, Game] = {}
 
 
 @cache
-def _installed() -> "dict[str, EntryPoint]":
+def _installed() -> dict[str, EntryPoint]:
     """The games of other packages."""
     from importlib.metadata import entry_points
 

@@ -1,5 +1,7 @@
 """Games as data, and the rules of play on plain Python ints."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -238,11 +240,11 @@ class Game:
         return occupied & ~under
 
     @cached_property
-    def start(self) -> "Position":
+    def start(self) -> Position:
         """The empty board."""
         return Position(self, 0, 0)
 
-    def with_gravity(self, axis: int = 0, name: str | None = None) -> "Game":
+    def with_gravity(self, axis: int = 0, name: str | None = None) -> Game:
         """The game in which a cell may be played only when the next one along an axis is taken.
 
         Args:
@@ -331,7 +333,7 @@ class Game:
             for t in range(side if tilted else 1)
         ]
 
-    def save(self, path: "str | Path") -> None:
+    def save(self, path: str | Path) -> None:
         """Write the game as a JSON file, which `load` reads.
 
         Args:
@@ -346,7 +348,7 @@ class Game:
         save_game(self, path)
 
     @staticmethod
-    def load(path: "str | Path") -> "Game":
+    def load(path: str | Path) -> Game:
         """The game of a file that `save` or a person wrote.
 
         Its entries are the parameters of `Game`: `name`, `shape`, `winning_sets`, and optionally `misere`,
@@ -477,7 +479,7 @@ class Position(_Stones):
         return planes.reshape(*self.game.shape, 2)
 
     @staticmethod
-    def parse(text: str, game: "Game | str" = "tictactoe-v0") -> "Position":
+    def parse(text: str, game: Game | str = "tictactoe-v0") -> Position:
         """The position that `text` shows.
 
         Args:
@@ -502,7 +504,7 @@ class Position(_Stones):
         return notation.parse_position(text, game)
 
     @staticmethod
-    def of(stones: ArrayLike, game: "Game | str" = "tictactoe-v0") -> "Position":
+    def of(stones: ArrayLike, game: Game | str = "tictactoe-v0") -> Position:
         """The position with the stones of an array.
 
         Args:
@@ -539,7 +541,7 @@ class Position(_Stones):
     def __repr__(self) -> str:
         return f"Position.parse({str(self)!r}, {self.game.name!r})"
 
-    def picture(self, policy: "Sequence[float] | None" = None, last: int | None = None) -> "Picture":
+    def picture(self, policy: Sequence[float] | None = None, last: int | None = None) -> Picture:
         """The board, to show in a notebook or to save as SVG or PNG.
 
         Args:
@@ -610,7 +612,7 @@ class Position(_Stones):
                 return other_seat(seat) if self.game.misere else seat
         return None
 
-    def play(self, cell: int) -> "Position":
+    def play(self, cell: int) -> Position:
         """The position after the player to move has played `cell`.
 
         Args:
@@ -627,7 +629,7 @@ class Position(_Stones):
             raise IllegalMoveError(illegal_move_message(self, number))
         return self.child(number)
 
-    def child(self, cell: int) -> "Position":
+    def child(self, cell: int) -> Position:
         """`play` without its checks.
 
         Args:
@@ -652,7 +654,7 @@ class Position(_Stones):
         return self
 
 
-def random_position(game: Game | str, rng: "np.random.Generator | int | None" = None) -> Position:
+def random_position(game: Game | str, rng: np.random.Generator | int | None = None) -> Position:
     """An open position after a uniformly drawn number of random moves.
 
     There are fewer moves where the next one would end the game.

@@ -1,5 +1,7 @@
 """Positions and game records as text, and back."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -124,7 +126,7 @@ class GameRecord:
             positions.append(positions[-1].play(cell))
         return positions
 
-    def picture(self, blunders: Collection[int] = ()) -> "Picture":
+    def picture(self, blunders: Collection[int] = ()) -> Picture:
         """The boards after every move, to show in a notebook or to save as SVG or PNG.
 
         On more than 27 cells it is one board, with the numbers of the moves.
@@ -141,7 +143,7 @@ class GameRecord:
     def _repr_svg_(self) -> str:
         return self.picture().svg
 
-    def save(self, path: "str | Path", blunders: Collection[int] = ()) -> None:
+    def save(self, path: str | Path, blunders: Collection[int] = ()) -> None:
         """Write the game under `path`: animated if it ends in .gif, else as `picture` does.
 
         Args:

@@ -6,6 +6,8 @@ Names and types are checked when data is read. Whether a result is true is not c
 again from what it is about.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass

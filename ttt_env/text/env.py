@@ -4,6 +4,8 @@ Its opponents may draw by the position alone, so that they answer the same board
 are the rows of a data set to train or to judge a player on.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -14,9 +16,9 @@ from typing import Annotated, Any, Literal, NamedTuple, Self, SupportsIndex, Typ
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ttt_env.agent import Agent, Outcome, chosen_cell, read_cell
+from ttt_env.agent import Agent, AgentLike, Outcome, chosen_cell, read_cell
 from ttt_env.analysis.known import PROOF_NODES, known_value
-from ttt_env.envs.board import DEFAULT_REWARDS, OpponentMix, Opponents, PlayAs, StartLike
+from ttt_env.envs.board import DEFAULT_REWARDS, OpponentMix, PlayAs, StartLike
 from ttt_env.envs.single import SingleAgentEnv
 from ttt_env.errors import EpisodeOrderError, IllegalMoveError, ParameterError, brief
 from ttt_env.rules import (
@@ -184,7 +186,7 @@ class TextEnv:
     def __init__(
         self,
         game: Game | str = "tictactoe-v0",
-        opponent: Opponents = "random",
+        opponent: AgentLike | Sequence[AgentLike] = "random",
         *,
         opponent_weights: ArrayLike | None = None,
         play_as: PlayAs = "random",
@@ -223,7 +225,7 @@ class TextEnv:
         self._n_illegal = 0
 
     def _lineup_of(
-        self, opponent: Opponents, weights: ArrayLike | None, trusted: bool
+        self, opponent: AgentLike | Sequence[AgentLike], weights: ArrayLike | None, trusted: bool
     ) -> tuple[list[Agent], ArrayLike | None]:
         agents = OpponentMix(opponent, weights, self.game, trusted).agents
         by_position: list[Agent] = [SeededByPosition(agent) for agent in agents]
@@ -261,7 +263,7 @@ class TextEnv:
         seed: int | None = None,
         position: Position | str | None = None,
         play_as: PlayAs | None = None,
-        opponent: Opponents | None = None,
+        opponent: AgentLike | Sequence[AgentLike] | None = None,
         **columns: object,
     ) -> str:
         """Begin a game and return the prompt.

@@ -1,5 +1,7 @@
 """A function of prompts as a player."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from ttt_env.agent import Answer, AskedAgent, function_name, waiting_for
@@ -15,7 +17,7 @@ class Reply(str):
     __slots__ = ("note",)
     note: str
 
-    def __new__(cls, text: str, note: str = "") -> "Reply":
+    def __new__(cls, text: str, note: str = "") -> Reply:
         """The reply with this text and this note."""
         reply = super().__new__(cls, text)
         reply.note = note

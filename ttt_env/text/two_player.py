@@ -1,5 +1,7 @@
 """A game as a conversation of two players, who see each other's moves."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

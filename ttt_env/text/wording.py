@@ -1,5 +1,7 @@
 """The texts of a conversation: the rules of a game from its data, the board, and what has happened."""
 
+from __future__ import annotations
+
 from functools import lru_cache
 from textwrap import fill
 from typing import Literal

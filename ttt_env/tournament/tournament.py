@@ -1,5 +1,7 @@
 """Many agents against each other: cross table, ratings, exploitability."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -165,7 +167,7 @@ class Tournament(Saved):
         """The table with all digits and one row per agent; empty where there is no number."""
         return self.to_table().to_csv()
 
-    def to_dataframe(self) -> "DataFrame":
+    def to_dataframe(self) -> DataFrame:
         """The table as a pandas data frame with one row per agent, by ranking; NaN where there is no number.
 
         The columns are `rating`, `score`, `exploited_as_x`, `exploited_as_o`, and one for each opponent,
@@ -245,7 +247,7 @@ class Tournament(Saved):
             decode_value(dict[str, str], data["not_judged"], name="not_judged"),
         )
 
-    def plot(self, path: str | Path | None = None) -> "Figure":
+    def plot(self, path: str | Path | None = None) -> Figure:
         """A heat map of the table as a matplotlib figure.
 
         Args:

@@ -1,5 +1,7 @@
 """The strength of a learner: computed where the game can be enumerated, else sampled."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ A training is saved in one file, its checkpoint, from which it resumes as if it 
 checkpoint runs code, as loading any pickled object does: resume only trainings that you trust.
 """
 
+from __future__ import annotations
+
 import hashlib
 import pickle
 from collections.abc import Callable, Iterator, Mapping
@@ -156,7 +158,7 @@ class TrainingOptions:
             return self.learner.default_budget
         return Budget(self.steps or inf, self.seconds or inf)
 
-    def begin(self, report: Report | None = None, checkpoint: Path | None = None) -> "Training":
+    def begin(self, report: Report | None = None, checkpoint: Path | None = None) -> Training:
         """The training at its start, or resumed from this checkpoint. Raises as `train` does."""
         contents = TrainingCheckpoint(self.algo, self.game, self.seed, dict(self.hyperparameters))
         if checkpoint is not None:

@@ -1,5 +1,7 @@
 """The opponents of self-play, with snapshots of the learner, and the positions in which episodes begin."""
 
+from __future__ import annotations
+
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence

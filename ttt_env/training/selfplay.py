@@ -6,6 +6,8 @@ PPO("MlpPolicy", envs).learn(1_000_000, callback=SelfPlayCallback())
 ```
 """
 
+from __future__ import annotations
+
 import io
 import math
 import random
@@ -293,7 +295,7 @@ class SelfPlayCallback(_StepCounter):
         self._report, self.progress = report, TrainingProgress()
 
     @classmethod
-    def resumed(cls, path: str | Path, **options: Any) -> tuple[BaseAlgorithm, "SelfPlayCallback"]:
+    def resumed(cls, path: str | Path, **options: Any) -> tuple[BaseAlgorithm, SelfPlayCallback]:
         """Load the model and the callback of a checkpoint, for `learn(..., reset_num_timesteps=False)`.
 
         Loading the pickled objects of a checkpoint runs code: load only files that you trust.

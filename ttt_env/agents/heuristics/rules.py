@@ -1,5 +1,7 @@
 """Agents that look at the board alone: chance, and lists of rules."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import product

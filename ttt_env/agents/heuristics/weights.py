@@ -1,5 +1,7 @@
 """The weights of Square tic-tac-toe, on every game."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,5 +1,7 @@
 """Counterfactual regret minimisation: both seats play each other and regret the moves not played."""
 
+from __future__ import annotations
+
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -35,7 +37,7 @@ def _prepare() -> None:
     )
 
 
-def _no_regrets(graph: "Graph") -> "Regrets":
+def _no_regrets(graph: Graph) -> Regrets:
     from ttt_env.agents.learned.cfr_kernel import Regrets
 
     n_positions, n_moves = len(graph.reward), len(graph.next)

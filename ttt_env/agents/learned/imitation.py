@@ -1,5 +1,7 @@
 """Plays the moves that people have played."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from itertools import cycle

@@ -1,5 +1,7 @@
 """A policy as a table: of the solved game or of any agent, in memory and on disk."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -131,7 +133,7 @@ class Lookup(Agent):
     @classmethod
     def of(
         cls, agent: AgentLike, game: Game | str | None = None, positions: Sequence[Boards] | None = None
-    ) -> "Lookup":
+    ) -> Lookup:
         """The table of an agent's policy in these `positions`, by default in all of the game.
 
         The agent is queried once in each, and the table holds its answers. Raises `GameTooLargeError` if
@@ -145,9 +147,7 @@ class Lookup(Agent):
         return cls._from_table(fixed.game, _tabulate(fixed, positions))
 
     @classmethod
-    def from_arrays(
-        cls, game: Game, codes: Codes, policies: NDArray[np.float32], *, merged: bool
-    ) -> "Lookup":
+    def from_arrays(cls, game: Game, codes: Codes, policies: NDArray[np.float32], *, merged: bool) -> Lookup:
         """The table that has these `policies` `[P, cells]` in positions of ascending `codes` `[P]`.
 
         With `merged` the positions are canonical: each represents all that are symmetric to it.
@@ -155,7 +155,7 @@ class Lookup(Agent):
         return cls._from_table(game, Table(codes, policies, merged))
 
     @classmethod
-    def _from_table(cls, game: Game, table: Table) -> "Lookup":
+    def _from_table(cls, game: Game, table: Table) -> Lookup:
         lookup = cls.__new__(cls)
         Agent.__init__(lookup, game)
         lookup._path = None

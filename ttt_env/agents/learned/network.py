@@ -1,5 +1,7 @@
 """Networks as agents: they see the observations of the environments, and score each cell."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -74,7 +76,7 @@ class NetworkAgent(Agent):
         game: Game,
         observation: NetworkInput = "planes",
         temperature: float = 0.0,
-    ) -> "NetworkAgent":
+    ) -> NetworkAgent:
         """The agent of this network, for `make_agent`."""
         return cls(game, network, observation, temperature)
 

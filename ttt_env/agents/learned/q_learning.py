@@ -1,5 +1,7 @@
 """Tabular Q-learning: one table for both seats, learned in self-play."""
 
+from __future__ import annotations
+
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -74,7 +76,7 @@ class QLearning(Agent):
             raise PolicyFileError(f"{file} is not a Q-table: one of its values is not a number")
 
     @classmethod
-    def of(cls, game: Game, positions: Codes, values: Floats) -> "QLearning":
+    def of(cls, game: Game, positions: Codes, values: Floats) -> QLearning:
         """The agent with the `values` `[P]` of canonical `positions`, given by ascending base-3 code."""
         agent = cls.__new__(cls)
         Agent.__init__(agent, game)
@@ -188,7 +190,7 @@ def _prepare() -> None:
 
 
 @lru_cache(maxsize=1)
-def game_graph(game: Game) -> tuple[Codes, "Graph"]:
+def game_graph(game: Game) -> tuple[Codes, Graph]:
     """All reachable positions, up to symmetry, by base-3 code, and the moves between them.
 
     Raises `GameTooLargeError` for a game of too many positions.

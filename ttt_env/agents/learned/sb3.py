@@ -5,6 +5,8 @@ loaded only from a path that the user named. Load files that you trust, or turn 
 only numbers: `Lookup.of(agent).save(path)`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -76,7 +78,7 @@ class SB3(Agent):
         self._set_policy(policy, deterministic)
 
     @classmethod
-    def from_model(cls, game: Game, model: "BaseAlgorithm", deterministic: bool = True) -> Self:
+    def from_model(cls, game: Game, model: BaseAlgorithm, deterministic: bool = True) -> Self:
         """The agent that plays as a live model does.
 
         Its policy is fixed as long as the model is not trained, so do not train during an analysis. `copy`
@@ -115,7 +117,7 @@ class SB3(Agent):
         copied._set_policy(policy, self._deterministic)
         return copied
 
-    def _set_policy(self, policy: "BasePolicy", deterministic: bool) -> None:
+    def _set_policy(self, policy: BasePolicy, deterministic: bool) -> None:
         _check_method(policy, "predict")
         _check_method(policy, "_predict")
         self.network, self._deterministic = policy, deterministic
@@ -185,7 +187,7 @@ def _check_method(owner: object, method: str) -> None:
         )
 
 
-def _plays_by_position(policy: "BasePolicy") -> bool:
+def _plays_by_position(policy: BasePolicy) -> bool:
     """True if the policy gives values or probabilities of the cells from one observation alone."""
     if hasattr(policy, "q_net") or hasattr(policy, "quantile_net"):
         return True

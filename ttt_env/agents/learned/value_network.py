@@ -1,5 +1,7 @@
 """The value network of Thomas Daniels, "A Tic Tac Toe AI with Neural Networks and Machine Learning"."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -72,7 +74,7 @@ class BoardNetwork:
         start: Start = "uniform01",
         view: View = "mover",
         empty: Share = 0.01,
-    ) -> "BoardNetwork":
+    ) -> BoardNetwork:
         """An untrained network; `hidden` are the sizes of its hidden layers: see `layer_sizes`.
 
         With the start "uniform01" all weights and biases are uniform in [0, 1], with "symmetric" in ±1/√(the
@@ -92,7 +94,7 @@ class BoardNetwork:
         """The number of inputs, and of the units of each layer."""
         return [self.layers[0].shape[1] - 1, *map(len, self.layers)]
 
-    def with_numbers(self, numbers: Floats) -> "BoardNetwork":
+    def with_numbers(self, numbers: Floats) -> BoardNetwork:
         """The network with these weights and biases, which come in one flat array."""
         ends = np.cumsum([layer.size for layer in self.layers])[:-1]
         parts = zip(np.split(numbers.copy(), ends), self.layers, strict=True)
@@ -112,7 +114,7 @@ class BoardNetwork:
             signals = np.tanh(signals @ layer[:, :-1].T + layer[:, -1])
         return signals[:, 0] * self._side(boards)
 
-    def compiled(self) -> "tuple[NetworkLayers, BoardView]":
+    def compiled(self) -> tuple[NetworkLayers, BoardView]:
         """The network and its view of a board, as compiled code takes them."""
         # Imports numba: only where it is used.
         from ttt_env.agents.learned.value_network_kernel import BoardView, NetworkLayers
@@ -207,7 +209,7 @@ class ValueNetwork(Agent):
         self.network = load_network(file, self.game)
 
     @classmethod
-    def of(cls, network: BoardNetwork) -> "ValueNetwork":
+    def of(cls, network: BoardNetwork) -> ValueNetwork:
         """The agent with this network."""
         agent = cls.__new__(cls)
         Agent.__init__(agent, network.game)

@@ -1,5 +1,7 @@
 """Monte Carlo tree search as an agent."""
 
+from __future__ import annotations
+
 from functools import cached_property
 from math import isnan, sqrt
 from secrets import randbits
@@ -45,7 +47,7 @@ class _MCTSBase:
     _lock: CopyableLock
 
     @cached_property
-    def search(self) -> "Search":
+    def search(self) -> Search:
         """The last search, whose tree can be read."""
         from ttt_env.agents.mcts.search import Search  # imports numba: only where a search is needed
 

@@ -1,5 +1,7 @@
 """A Monte Carlo tree search that can be run, stepped through, read, and continued after a move."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,7 +44,7 @@ class Node:
     visits: int
     wins: float
     value: int | None
-    children: tuple["Node", ...] = ()
+    children: tuple[Node, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The node and all nodes below it as dictionaries and lists for JSON."""

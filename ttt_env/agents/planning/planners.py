@@ -1,5 +1,7 @@
 """Agents that look ahead: each moves by the values of one sweep over the game."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from dataclasses import replace
 from functools import cached_property, lru_cache

@@ -7,6 +7,8 @@ plays; those of `q-learning`, `value-network` and `alphazero` also hold the lear
 games of 16 cells and more there is a network alone. `scripts/build_pretrained.py` makes them.
 """
 
+from __future__ import annotations
+
 from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar

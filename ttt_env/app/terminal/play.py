@@ -13,7 +13,7 @@ from ttt_env.agent import Agent, make_agent, quote_reply
 from ttt_env.agents.advice import hint
 from ttt_env.agents.learned.imitation import ImitationBase
 from ttt_env.app.console import Interrupted
-from ttt_env.app.options import typed_as
+from ttt_env.app.options import replay_command
 from ttt_env.app.terminal.board import STYLES, board
 from ttt_env.errors import ForfeitError, IllegalMoveError, ParameterError
 from ttt_env.render.words import cells_text, columns_by_name, parse_cell
@@ -208,9 +208,7 @@ class Terminal:
         self._show(numbers=False)
         self._print("")
         self._print(self._result())
-        typed = typed_as(self.session.game)
-        own = "" if typed == self.session.game.name else f" --game {typed}"
-        self._print(Text(f"ttt replay {self.session.record}{own}", "dim"))
+        self._print(Text(replay_command(self.session.record), "dim"))
         if self.log is not None and not self.session.resigned_seat:
             x, o = (self.session.player(seat) for seat in SEATS)
             number = self.log.add(self.session.record, x=x.spec, o=o.spec, source="terminal")

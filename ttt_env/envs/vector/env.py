@@ -1,5 +1,7 @@
 """The vector environment: a batch of games, each against an opponent or played by both sides."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
@@ -11,11 +13,11 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
-from ttt_env.agent import Agent, Forfeit
+from ttt_env.agent import Agent, AgentLike, Forfeit
 from ttt_env.compiled import codes
 from ttt_env.compiled.codes import Games, Payoffs, StepOutcome
 from ttt_env.envs.actions import ActionKind
-from ttt_env.envs.board import DEFAULT_REWARDS, GameEnv, Illegal, OpponentMix, Opponents, PlayAs, StartLike
+from ttt_env.envs.board import DEFAULT_REWARDS, GameEnv, Illegal, OpponentMix, PlayAs, StartLike
 from ttt_env.envs.observation import ObservationKind, Observed, observation_space
 from ttt_env.envs.vector.engine import (
     ArraySteps,
@@ -123,7 +125,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         self,
         game: Game | str = "tictactoe-v0",
         num_envs: Annotated[int, Between(1, ENVS)] = 1,
-        opponent: Opponents | None = "random",
+        opponent: AgentLike | Sequence[AgentLike] | None = "random",
         *,
         opponent_weights: ArrayLike | None = None,
         play_as: PlayAs = "random",
@@ -163,7 +165,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
     def _starts(self) -> Starts:
         return self._start if isinstance(self._start, Position) else partial(self._first_position, {})
 
-    def _replies_of(self, opponent: Opponents, weights: ArrayLike | None) -> Replies:
+    def _replies_of(self, opponent: AgentLike | Sequence[AgentLike], weights: ArrayLike | None) -> Replies:
         return Replies(self._store, OpponentMix(opponent, weights, self.game))
 
     def _set_replies(self, replies: Replies | None) -> None:
@@ -216,7 +218,9 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         """The agents from which each episode draws its opponent; empty if both players are stepped."""
         return [] if self._replies is None else list(self._replies.agents)
 
-    def set_opponent(self, opponent: Opponents, weights: ArrayLike | None = None) -> None:
+    def set_opponent(
+        self, opponent: AgentLike | Sequence[AgentLike], weights: ArrayLike | None = None
+    ) -> None:
         """Play against another opponent from the next reply on.
 
         On a small game the agents' policies are tabulated now: call this again when an agent has learned.

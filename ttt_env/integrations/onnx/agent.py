@@ -4,6 +4,8 @@ An ONNX file holds numbers and the operators of a network, which `onnxruntime` r
 is ever run.
 """
 
+from __future__ import annotations
+
 from hashlib import sha256
 from math import isfinite
 from typing import Any
@@ -92,7 +94,7 @@ class OnnxNetwork:
         self._output = output.name
         self._facts: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
 
-    def __reduce__(self) -> tuple[type["OnnxNetwork"], tuple[str, bytes]]:
+    def __reduce__(self) -> tuple[type[OnnxNetwork], tuple[str, bytes]]:
         return type(self), (self._path, self._content)
 
     def __call__(self, observations: Planes | Flat) -> NDArray[Any]:
