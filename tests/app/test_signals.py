@@ -118,7 +118,7 @@ def test_signal_leaves_no_bot_running(command, number, word, tmp_path):
         f'[[entry]]\nname = "Bot"\ncommand = "{program}"\ntimeout = 600\n'
         '[[entry]]\nname = "random"\nspec = "random"\n'
     )
-    arguments = ["class.toml"] if command == "tournament" else ["--command", program, "--timeout", "600"]
+    arguments = ["class.toml"] if command == "tournament" else [f"process:{program},timeout=600"]
     with start_ttt(command, *arguments, cwd=tmp_path) as run, open(tmp_path / "alive") as alive:
         assert alive.readline() == "asked\n"
         run.send_signal(number)

@@ -37,7 +37,7 @@ from ttt_env.errors import NoVerdictError, ParameterError, PlayerError
 from ttt_env.text import PromptAgent, TextEnv, prompt_text, refutation_text
 
 PROGRAM = Path(scripted_models.__file__)
-CERTIFY = [sys.executable, "-m", "ttt_env.app", "certify", "--command"]
+CERTIFY = [sys.executable, "-m", "ttt_env.app", "certify"]
 MIDDLE = Position.parse("XO./.../...", TICTACTOE)
 
 
@@ -326,7 +326,7 @@ class TestCommandLine:
     @pytest.mark.slow
     def test_certify_program(self, tmp_path: Path) -> None:
         log, command = tmp_path / "log", f"{sys.executable} {PROGRAM} crashing {tmp_path}/log"
-        run = ttt("certify", "--command", command, "--workers", "2", cwd=tmp_path)
+        run = ttt("certify", f"process:{command}", "--workers", "2", cwd=tmp_path)
         assert run.returncode == 1, run.stderr
         assert ": BEATABLE as X." in run.stdout and "asked once in 497 positions." in run.stdout
         assert "by which it loses: 1.\n  X../.O./...  raised: " in run.stdout
@@ -336,12 +336,12 @@ class TestCommandLine:
         assert list(tmp_path.iterdir()) == [log]
         queries = log.read_text().splitlines()
         assert len(set(queries)) == 497 == len(queries)
-        with_answers = [*("certify", "--command", command, "--json"), "--answers", "kept.jsonl"]
+        with_answers = ["certify", f"process:{command}", "--json", "--answers", "kept.jsonl"]
         facts = json.loads(ttt(*with_answers, cwd=tmp_path).stdout)
         assert facts["n_queries"] == 497 and facts["forfeits"][0]["outcome"] == "raised"
         assert facts["refutation_text"].startswith("You can be beaten at tictactoe-v0.")
         n_asked = len(log.read_text().splitlines())
-        again = json.loads(ttt("certify", f"process:{command}", *with_answers[3:], cwd=tmp_path).stdout)
+        again = json.loads(ttt(*with_answers, cwd=tmp_path).stdout)
         assert again.pop("origin").startswith("497 answers from kept.jsonl of ") and facts.pop("origin") == ""
         assert again == facts
         assert (
@@ -349,11 +349,12 @@ class TestCommandLine:
         )  # only the consistency checks are asked again
 
     def test_certify_model(self, endpoint: Endpoint, tmp_path: Path) -> None:
-        options = ["--url", endpoint.url, "--model", "org/centre:1", "--temperature", "0", "--workers", "4"]
+        spec = f"chat:{endpoint.url},model=org/centre:1,temperature=0"
         with patch.dict(MODELS, {"org/centre:1": lambda prompt: "[4]"}):
-            run = ttt("certify", *options, "--answers", "a/b.jsonl", "--out", "c.json", cwd=tmp_path)
+            options = ["--workers", "4", "--answers", "a/b.jsonl", "--out", "c.json"]
+            run = ttt("certify", spec, *options, cwd=tmp_path)
         assert run.returncode == 1, run.stderr
-        assert "org/centre:1 on tictactoe-v0: BEATABLE" in run.stdout
+        assert f"org/centre:1 at {endpoint.url} on tictactoe-v0: BEATABLE" in run.stdout
         certificate = ttt_env.Certificate.load(tmp_path / "c.json")
         assert certificate.n_queries == len(endpoint.requests) and endpoint.requests[0]["temperature"] == 0
         texts = [run.stdout, run.stderr, *(path.read_text() for path in tmp_path.rglob("*.json*"))]
@@ -369,25 +370,19 @@ class TestCommandLine:
 
     def test_refusing_endpoint_is_reported(self, endpoint: Endpoint, tmp_path: Path) -> None:
         endpoint.faults = [(401, "wrong key")]
-        run = ttt("certify", "--url", endpoint.url, "--model", "greedy", cwd=tmp_path)
+        run = ttt("certify", f"chat:{endpoint.url},model=greedy", cwd=tmp_path)
         assert run.returncode == 2 and "wrong key" in run.stderr and "when it was asked in" in run.stderr
         assert KEY not in run.stdout + run.stderr and "Traceback" not in run.stderr
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ([], "name an agent"),
-            (["minimax", "--command", "sh"], "give agents, a --command or a --url: one of these"),
-            (["--url", "http://x/v1", "--command", "sh"], "one of these"),
-            (["--url", "http://x/v1"], "--url needs a --model"),
-            (["--url", f"http://x/v1?key={KEY}", "--model", "m"], "not shown here"),
-            (["--model", "m"], "--model: only for a program"),
+            (["chat:http://x/v1"], "model"),
+            ([f"chat:http://x/v1?key={KEY},model=m"], "not shown here"),
             (["minimax", "--answers", "a"], "minimax is none of these"),
+            (["minimax", "--workers", "2"], "minimax answers in batches"),
             (["minimax", "random", "--answers", "a"], "--answers is for one agent"),
-            (["--command", "sh", "--model", "m"], "need a --url"),
-            (["--command", "sh", "--temperature", "1"], "need a --url"),
-            (["--command", "sh", "--ray"], "--ray only with agents"),
-            (["--command", "no-such-program"], "no-such-program"),
+            (["process:no-such-program"], "no-such-program"),
         ],
     )
     def test_conflicting_options_are_refused(
@@ -403,7 +398,7 @@ class TestCommandLine:
         log, rng = tmp_path / "log", np.random.default_rng(kills)
         log.touch()
         command = f"{sys.executable} {PROGRAM} slow {log}"
-        arguments = [*CERTIFY, command, "--workers", "2", "--answers", "models/kept.jsonl"]
+        arguments = [*CERTIFY, f"process:{command}", "--workers", "2", "--answers", "models/kept.jsonl"]
         for _ in range(kills):
             answered, n_before = answers_in(tmp_path), len(log.read_text().splitlines())
             with subprocess.Popen(arguments, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
@@ -424,7 +419,7 @@ class TestCommandLine:
         pids = tmp_path / "pids"
         pids.touch()
         (tmp_path / "bot.sh").write_text(f"echo $$ >> {pids}; sleep 1000")
-        arguments = [*CERTIFY, "sh bot.sh", "--workers", workers]
+        arguments = [*CERTIFY, "process:sh bot.sh", "--workers", workers]
         with subprocess.Popen(arguments, cwd=tmp_path, stderr=subprocess.PIPE) as process:
             while not pids.read_text():
                 assert process.poll() is None

@@ -254,7 +254,7 @@ class TestFailures:
             ttt_env.tournament({"down": spec, "minimax": "minimax"}, SMALL, max_games=4)
 
     def test_command_reports_timeout_and_no_verdict(self, tmp_path: Path) -> None:
-        run = ttt("certify", "--command", "sleep 1000", "--timeout", "0.1", "--startup", "0.1", cwd=tmp_path)
+        run = ttt("certify", "process:sleep 1000,timeout=0.1,startup=0.1", cwd=tmp_path)
         assert run.returncode == 3 and not run.stdout
         assert "not judged: " in run.stderr and "timed out twice (0.1 s each" in run.stderr
 

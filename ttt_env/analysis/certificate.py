@@ -14,7 +14,6 @@ from ttt_env.analysis.asking import AskProgress
 from ttt_env.analysis.induction import Values
 from ttt_env.analysis.known import blunders_of, known_value
 from ttt_env.analysis.layers import MOST, Bools, Layer, Moves
-from ttt_env.analysis.many import one_or_several
 from ttt_env.analysis.policy_table import PolicyTable, is_lost_on_board
 from ttt_env.analysis.rows import is_forfeit
 from ttt_env.analysis.solution import distances, solve
@@ -230,17 +229,16 @@ def _comparable_facts(certificate: Certificate) -> dict[str, object]:
     return facts
 
 
-@one_or_several
 def certify(
     agent: AgentLike,
-    game: Game | str | None,
+    game: Game | str | None = None,
     *,
     seats: Literal["X", "O", "XO"] = "XO",
     most: int = MOST,
     complete: bool | None = None,
-    progress: AskProgress | None,
-    workers: int,
-    answers: str | Path | None,
+    progress: AskProgress | None = None,
+    workers: int = 1,
+    answers: str | Path | None = None,
 ) -> Certificate:
     """The certificate of an agent: its worst results, over every game that its answers allow.
 
@@ -248,33 +246,27 @@ def certify(
     the certificate is about these answers, for all agents. Its `table` holds them: saved as a file it is the
     proof, which `scripts/check_policy.py` checks.
 
-    With several agents the work is shared out to `workers` processes of this machine or, with
-    `backend="ray"`, of the Ray cluster at `address`; each agent is pickled once.
-
     Args:
-        agent: The agent or a `PolicyTable`, or several agents in a list or a mapping that gives them names.
+        agent: The agent, or a `PolicyTable`.
         game: The game, or its id; by default that which the agent plays.
         seats: The seats on which it is queried; the verdict is about these.
         most: The most positions to hold, of all games on a seat.
         complete: True to query all positions that can be reached, False to stop for each seat at the first
             lost game; by default it stops on boards of more than 18 cells.
-        progress: Called before the first query, and then about ten times a second: see `PolicyTable.of`. With
-            several agents it is called with the number of agents judged and of all.
+        progress: Called before the first query, and then about ten times a second: see `PolicyTable.of`.
         workers: The number of questions that are put to a function, a program or a model behind an endpoint
-            at once; with several agents, the number of processes.
+            at once.
         answers: The file in which each answer of such a player is saved as it comes, so that a run that was
             stopped can be resumed.
 
     Returns:
-        The certificate; of several agents the certificates by name, in their order. Each is the one that the
-        agent would get alone.
+        The certificate.
 
     Raises:
         GameTooLargeError: The agent reaches more than `most` positions.
         PolicyError: An answer is not a distribution over the free cells; it names agent, position and answer.
         NoVerdictError: Accidents of the machine leave a question without an answer.
         ResultFileError: `answers` holds another player's answers, or cannot be written.
-        ParameterError: Two agents have one name, or one cannot be sent to another process.
 
     Example:
         >>> certify("minimax").unbeatable
@@ -282,8 +274,6 @@ def certify(
         >>> certificate = certify("block")
         >>> certificate.worst_case, str(certificate.refutations["O"])
         ({'X': -1, 'O': -1}, 'tictactoe-v0: 3 5 2 4 0 6 1')
-        >>> {name: each.unbeatable for name, each in certify(["minimax", "block"]).items()}
-        {'minimax': True, 'block': False}
 
     """
     table = PolicyTable.of(

@@ -12,7 +12,6 @@ from ttt_env.analysis.asking import AskProgress, QueryWorkers
 from ttt_env.analysis.grid import grid
 from ttt_env.analysis.induction import Values, backward_induction, best, follow_answers, highest
 from ttt_env.analysis.layers import MOST, Responder, reached_layers
-from ttt_env.analysis.many import one_or_several
 from ttt_env.analysis.play import moves_between
 from ttt_env.analysis.policy_table import Asker, PolicyTable
 from ttt_env.analysis.results import Ending, Exploitability, Match, Result, match_of_games, round_sum
@@ -145,15 +144,14 @@ def _play_one(x: Agent, o: Agent, rng: np.random.Generator) -> tuple[GameRecord,
     return GameRecord(x.game, tuple(cells)), None
 
 
-@one_or_several
 def exploitability(
     agent: AgentLike,
-    game: Game | str | None,
+    game: Game | str | None = None,
     *,
     most: int = MOST,
-    progress: AskProgress | None,
-    workers: int,
-    answers: str | Path | None,
+    progress: AskProgress | None = None,
+    workers: int = 1,
+    answers: str | Path | None = None,
 ) -> Exploitability:
     """Compute how much an opponent that knows the agent can win from it, for each seat.
 
@@ -161,7 +159,7 @@ def exploitability(
     it names no free cell, it loses.
 
     Args:
-        agent: The agent, a `PolicyTable`, or several agents in a list or a mapping that gives them names.
+        agent: The agent, or a `PolicyTable`.
         game: The game, or its id; by default that which the agent plays.
         most: The most positions to hold.
         progress: As in `certify`.
@@ -169,7 +167,7 @@ def exploitability(
         answers: As in `certify`.
 
     Returns:
-        The gain of a best response on each seat, in wins − losses per game; of several agents, by name.
+        The gain of a best response on each seat, in wins − losses per game.
 
     Raises:
         GameTooLargeError: The agent reaches more than `most` positions.
@@ -180,8 +178,6 @@ def exploitability(
         >>> random = exploitability("random", "tictactoe-v0")
         >>> f"{random.as_x:.3f} {random.as_o:.3f} {random.exploitability:.3f}"
         '0.925 0.995 0.960'
-        >>> {name: each.exploitability for name, each in exploitability(["minimax", "brute-force"]).items()}
-        {'minimax': 0.0, 'brute-force': 0.5}
 
     """
     table = PolicyTable.of(

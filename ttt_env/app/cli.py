@@ -239,8 +239,8 @@ def train(
 @command(app, "certify", "ttt certify bot.py --json > certificate.json", computes=True)
 def certify(
     agents: Annotated[
-        list[str] | None, argument("AGENT", f"one or more, each {AGENTS}", autocompletion=agent_names)
-    ] = None,
+        list[str], argument("AGENT", f"one or more, each {AGENTS}", autocompletion=agent_names)
+    ],
     game: GameOption = TICTACTOE,
     out: Annotated[
         Path | None,
@@ -249,35 +249,13 @@ def certify(
         ),
     ] = None,
     workers: Annotated[
-        WorkerCount | None,
-        option("N", "number of processes; with one agent, of positions asked at a time"),
-    ] = None,
-    ray: RayOption = None,
-    as_json: JsonOption = False,
-    command: Annotated[
-        str | None, option("COMMAND", 'a program that answers questions on standard input: "python mybot.py"')
-    ] = None,
-    url: Annotated[
-        str | None, option("URL", "an OpenAI-compatible endpoint: http://localhost:8000/v1")
-    ] = None,
-    model: Annotated[str | None, option("NAME", "name of the model at --url")] = None,
-    temperature: Annotated[
-        Annotated[float, Between(0)] | None,
-        option("X", "temperature of the model; by default the endpoint's"),
-    ] = None,
-    key_variable: Annotated[
-        str | None, option("NAME", "environment variable with the key; by default OPENAI_API_KEY")
-    ] = None,
-    timeout: Annotated[
-        Seconds | None,
-        option("SECONDS", "seconds per answer; by default 10, for a language model 600"),
-    ] = None,
-    startup: Annotated[
-        Seconds | None, option("SECONDS", "additional seconds for a program to start; by default 10")
-    ] = None,
+        WorkerCount, option("N", "questions asked at a time, of a program or a language model")
+    ] = 1,
     answers: Annotated[
-        Path | None, option("FILE", "save each answer in this file, and resume from it")
+        Path | None,
+        option("FILE", "save each answer of a program or a language model in this file, and resume from it"),
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Prove that an agent is unbeatable, or show how to beat it.
 
@@ -287,35 +265,15 @@ def certify(
     --out FILE.json saves the certificate with exact results. Several agents
     get a line each.
 
-    With --answers FILE an interrupted run with a program (--command) or a
-    language model (--url, --model) resumes where it stopped.
+    A program is "process:python mybot.py", a language model
+    "chat:http://localhost:8000/v1,model=NAME,temperature=0".
 
     Exit code: 0 if unbeatable, 1 if beatable (with several agents: if any
     is), 3 if not judged, for example after a time-out.
     """
     from ttt_env.app.certifying import CertifyOptions, certify_and_print
 
-    settings = {
-        "temperature": temperature,
-        "key_variable": key_variable,
-        "timeout": timeout,
-        "startup": startup,
-    }
-    options = CertifyOptions(
-        agents or [],
-        game,
-        out=out,
-        workers=workers,
-        ray=ray is not None,
-        address=None if ray == LOCAL_RAY else ray,
-        as_json=as_json,
-        command=command,
-        url=url,
-        model=model,
-        settings={name: value for name, value in settings.items() if value is not None},
-        answers=answers,
-    )
-    raise typer.Exit(certify_and_print(options))
+    raise typer.Exit(certify_and_print(CertifyOptions(agents, game, out, workers, answers, as_json)))
 
 
 @command(app, "bench", "ttt bench random minimax mcts:simulations=100,seed=0", computes=True)
