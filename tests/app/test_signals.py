@@ -82,7 +82,7 @@ def test_signal_during_computation_ends_in_one_line(command, number, word):
 @pytest.mark.slow
 def test_interrupted_search_reports_proved_bounds(number, word):
     with start_ttt("solve", "--game", "qubic-v0", "--verbose") as run:
-        read_until(run.stderr, "nodes")
+        read_until(run.stderr, " positions")
         run.send_signal(number)
         out, err = run.communicate()
     assert run.returncode == 128 + number and err.splitlines()[-1] == f"ttt: {word}"

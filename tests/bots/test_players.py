@@ -328,8 +328,8 @@ class TestCommandLine:
         log, command = tmp_path / "log", f"{sys.executable} {PROGRAM} crashing {tmp_path}/log"
         run = ttt("certify", f"process:{command}", "--workers", "2", cwd=tmp_path)
         assert run.returncode == 1, run.stderr
-        assert ": BEATABLE as X." in run.stdout and "asked once in 497 positions." in run.stdout
-        assert "by which it loses: 1.\n  X../.O./...  raised: " in run.stdout
+        assert ": BEATABLE as X." in run.stdout and "Asked once in 497 positions" in run.stdout
+        assert "each a loss: 1.\n  X../.O./...  raised: " in run.stdout
         assert "Good moves in 99.8% of the positions" in run.stdout
         assert "in 136 of 151 classes of symmetric positions" in run.stdout
         assert "Shortest refutation as X: 0 4, then no legal move (raised: " in run.stdout

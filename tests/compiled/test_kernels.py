@@ -234,7 +234,7 @@ TRAINING = "ttt_env.training.loop", "perf_counter"
 START = "ttt_env.get_game('tictactoe-v0').start"
 CLOCKS = {
     "cfr": (
-        *TRAINING, "agents.learned.cfr_kernel", ["seats", "sweep"],
+        *TRAINING, "agents.learned.cfr_kernel", ["set_movers", "sweep"],
         "ttt_env.train(algo='cfr', seconds=1e-9)",
     ),
     "mcts": (

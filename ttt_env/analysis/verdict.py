@@ -62,10 +62,9 @@ def paragraphs(certificate: "Certificate") -> list[Paragraph]:
         lines.append(f"Shortest refutation as {certificate.refuted_as}: {_cells(certificate, record)}")
     if certificate.n_blunders is not None:
         missed = f", {certificate.n_missed_wins:,} of them missed wins" if certificate.n_missed_wins else ""
-        n_blunders = (
-            f"{certificate.n_blunders:,} positions{missed}" if certificate.n_blunders else "no position"
-        )
-        lines.append(f"Blunders in {n_blunders}.")
+        number = f"{certificate.n_blunders:,}" if certificate.n_blunders else "no"
+        noun = "position" if certificate.n_blunders == 1 else "positions"
+        lines.append(f"Blunders in {number} {noun}{missed}.")
     if certificate.good_share is not None and certificate.perfect_share is not None:
         perfect = ", all of them perfect"
         if certificate.perfect_share != certificate.good_share:
