@@ -22,7 +22,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (ttt_env.get_game, {"game": MNK, "m": 0}, "m=0 of mnk-v0: expected an integer ≥ 1"),
     (ttt_env.get_game, {"game": MNK, "m": 3.0}, "m=3.0 of mnk-v0: expected an integer ≥ 1"),
     (ttt_env.get_game, {"game": MNK, "misere": "yes"}, "misere='yes' of mnk-v0: expected true or false"),
-    (ttt_env.get_game, {"game": f"{MNK}:m=3,k=4,n=3"}, "k=4 does not fit, at most 3 do"),
+    (ttt_env.get_game, {"game": f"{MNK}:m=3,k=4,n=3"}, "k=4 of mnk-v0:m=3,n=3: expected at most 3"),
     (ttt_env.get_game, {"game": f"{MNK}:m=9,n=9,k=3"}, "has 81 cells; at most 64 are allowed"),
     (ttt_env.make_agent, {"spec": "minmax"}, "unknown agent 'minmax': did you mean minimax"),
     (ttt_env.make_agent, {"spec": "connect-four-v0"}, "connect-four-v0 is a game, not an agent"),
@@ -43,7 +43,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (
         ttt_env.make_agent,
         {"spec": "mcts:playout=block"},
-        "playout 'block' of mcts: did you mean win-block",
+        "playout='block' of mcts: expected one of random, win-block; did you mean win-block?",
     ),
     (ttt_env.make_agent, {"spec": "softmax:-1"}, "temperature=-1.0 of softmax: expected a number ≥ 0"),
     (ttt_env.make_agent, {"spec": "softmax:nan"}, "temperature=nan of softmax: expected a number ≥ 0"),
@@ -63,20 +63,20 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (
         ttt_env.make_agent,
         {"spec": lowest, "game": OTHER, "temperature": -1},
-        "temperature=-1 of Net",
+        "temperature=-1: expected a number ≥ 0",
     ),
     (ttt_env.make, {"id": ID, "oponent": "random"}, "'oponent' of tictactoe-v0: did you mean opponent"),
-    (ttt_env.make, {"id": ID, "opponent": "random", "play_as": "x"}, "play_as 'x' of SingleAgentEnv"),
+    (ttt_env.make, {"id": ID, "opponent": "random", "play_as": "x"}, "play_as='x': expected one of X, O"),
     (ttt_env.make, {"id": ID, "play_as": "X"}, "play_as='X' needs an opponent, and none is given"),
     (
         ttt_env.make,
         {"id": ID, "opponent": "random", "illegal": "loose"},
-        "'loose' of SingleAgentEnv: did you mean lose",
+        "illegal='loose': expected one of lose, raise, resample; did you mean lose?",
     ),
     (
         ttt_env.make,
         {"id": ID, "opponent": "random", "observation": "plane"},
-        "'plane' of SingleAgentEnv: did you mean planes",
+        "observation='plane': expected one of planes, dict, flat; did you mean planes?",
     ),
     (ttt_env.make, {"id": ID, "opponent": "random", "rewards": (1, 0)}, "rewards=(1, 0)"),
     (
@@ -88,35 +88,35 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (
         ttt_env.make_vec,
         {"id": ID, "num_envs": 0},
-        "num_envs=0 of VectorGameEnv: expected an integer from 1 to",
+        "num_envs=0: expected an integer from 1 to",
     ),
     (
         ttt_env.make_vec,
         {"id": ID, "num_envs": 4, "device": "cuda"},
         "integrations.jax has one for GPUs",
     ),
-    (make_vec_env, {"id": ID, "n_envs": 2.5}, "num_envs=2.5 of VectorGameEnv"),
+    (make_vec_env, {"id": ID, "n_envs": 2.5}, "n_envs=2.5 of make_vec_env: expected an integer from 1 to"),
     (
         ttt_env.match,
         {"first": "random", "second": "minimax", "games": 1},
-        "games=1 of match: expected an integer",
+        "games=1: expected an integer",
     ),
     (
         ttt_env.match,
         {"first": "random", "second": "minimax", "rng": -1},
         "rng=-1: expected a numpy.random.Generator or",
     ),
-    (ttt_env.certify, {"agent": "random", "seats": "XX"}, "unknown seats 'XX' of PolicyTable.of"),
+    (ttt_env.certify, {"agent": "random", "seats": "XX"}, "seats='XX': expected one of X, O, XO"),
     (
         ttt_env.certify,
         {"agent": "random", "game": OTHER, "most": 0},
-        "most=0 of PolicyTable.of: expected an integer ≥ 1",
+        "most=0: expected an integer ≥ 1",
     ),
     (ttt_env.tournament, {"agents": ["random"]}, "a tournament needs at least two agents, got random"),
     (
         ttt_env.tournament,
         {"agents": ["random", "block"], "width": 0},
-        "width=0 of tournament: expected a number",
+        "width=0: expected a number",
     ),
     (ttt_env.train, {"game": ID, "algo": "pppo"}, "unknown algorithm 'pppo': did you mean ppo"),
     (
@@ -129,7 +129,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
         {"game": ID, "algo": "q-learning", "alpha": 2},
         "alpha=2 of q-learning: expected a number",
     ),
-    (ttt_env.prove, {"game": ID, "nodes": 0}, "nodes=0 of prove: expected a number > 0"),
+    (ttt_env.prove, {"game": ID, "nodes": 0}, "nodes=0: expected a number > 0"),
     (
         ttt_env.Position.parse,
         {"text": "XXX/.../..."},
@@ -137,8 +137,12 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     ),
     (ttt_env.Position.parse, {"text": "XO./..."}, "XO./..."),
     (ttt_env.GameRecord.parse, {"text": "tictactoe-v0: 4 4"}, "cell 4 of"),
-    (TextEnv, {"game": ID, "board": "grids"}, "unknown board 'grids' of TextEnv: did you mean grid"),
-    (TextEnv, {"game": ID, "retries": -1}, "retries=-1 of TextEnv: expected an integer ≥ 0"),
+    (
+        TextEnv,
+        {"game": ID, "board": "grids"},
+        "board='grids': expected one of grid, coordinates, line; did you mean grid",
+    ),
+    (TextEnv, {"game": ID, "retries": -1}, "retries=-1: expected an integer ≥ 0"),
 ]
 
 

@@ -173,8 +173,7 @@ def brief(value: object) -> str:
 def unknown(kind: str, name: object, allowed: Iterable[str], listed_by: str | None = None) -> str:
     """The message for a name that is not in `allowed`, with the nearest one that is.
 
-    That is a similar name, or the only one that `name` abbreviates. The rest is listed, or named by the
-    command that lists it.
+    The rest is listed, or named by the command that lists it.
 
     >>> unknown("playout", "blok", ["block", "random"])
     "unknown playout 'blok': did you mean block? Allowed: block, random"
@@ -182,24 +181,31 @@ def unknown(kind: str, name: object, allowed: Iterable[str], listed_by: str | No
     "unknown agent 'minmax': did you mean minimax? `ttt agents` lists all"
     >>> unknown("parameter of minimax", "dept", ["depth"])
     "unknown parameter 'dept' of minimax: did you mean depth? Allowed: depth"
-    >>> unknown("hyperparameter", "lr", ["learning_rate", "gamma"])
-    "unknown hyperparameter 'lr': did you mean learning_rate? Allowed: gamma, learning_rate"
     """
     kind, of, owner = kind.partition(" of ")
     names = sorted(allowed)
-    near = _nearest(name, names) if isinstance(name, str) else None
+    near = nearest(name, names)
     hint = f": did you mean {near}?" if near else "."
     rest = f"`{listed_by}` lists all" if listed_by else f"Allowed: {', '.join(names) or 'none'}"
     return f"unknown {kind} {brief(name)}{of}{owner}{hint} {rest}"
 
 
-def _nearest(name: str, allowed: list[str]) -> str | None:
-    similar = get_close_matches(name, allowed, n=1)
-    abbreviated = [each for each in allowed if _abbreviates(name.lower(), each.lower())]
+def nearest(name: object, allowed: Iterable[str]) -> str | None:
+    """The similar name in `allowed`, or the only one that `name` abbreviates; None if there is none.
+
+    >>> nearest("dept", ["depth", "seed"]), nearest("lr", ["gamma", "learning_rate"])
+    ('depth', 'learning_rate')
+    """
+    if not isinstance(name, str):
+        return None
+    names = list(allowed)
+    similar = get_close_matches(name, names, n=1)
+    abbreviated = [each for each in names if _abbreviates(name.lower(), each.lower())]
     return similar[0] if similar else abbreviated[0] if len(abbreviated) == 1 else None
 
 
 def _abbreviates(short: str, name: str) -> bool:
-    """True if `short` has letters of `name` in their order, beginning with the first."""
+    """True if `short` is `name`, or two or more letters of it in their order that begin with the first."""
     letters = iter(name)
-    return short[:1] == name[:1] and all(letter in letters for letter in short)
+    is_short = len(short) > 1 and short[0] == name[:1] and all(letter in letters for letter in short)
+    return short == name or is_short

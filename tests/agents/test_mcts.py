@@ -283,14 +283,14 @@ def test_search_stops_at_time_limit(monkeypatch):
         ({"simulations": 10, "seconds": 1.0}, "either simulations=10 or seconds=1"),
         ({"playout": "win-block", "evaluate": "value-network"}, "with evaluate= there are no"),
         ({"evaluate": "minimax"}, "evaluate='minimax' of mcts: expected value-network"),
-        ({"c": np.inf}, "c=inf of MCTS: expected a number from 0 to 1e\\+09"),
-        ({"draw": 1.5}, "draw=1.5 of MCTS: expected a number from 0 to 1"),
+        ({"c": np.inf}, "c=inf: expected a number from 0 to 1e\\+09"),
+        ({"draw": 1.5}, "draw=1.5: expected a number from 0 to 1"),
         ({"playout": "winblock"}, "did you mean win-block"),
         (
             {"seed": 1 << 64},
-            "seed=18446744073709551616 of MCTS: expected an integer from 0 to 18446744073709551615",
+            "seed=18446744073709551616: expected an integer from 0 to 18446744073709551615",
         ),
-        ({"tolerance": -0.1}, "tolerance=-0.1 of MCTS: expected a number from 0 to 1"),
+        ({"tolerance": -0.1}, "tolerance=-0.1: expected a number from 0 to 1"),
     ],
     ids=brief,
 )

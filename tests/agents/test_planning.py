@@ -173,7 +173,7 @@ def test_best_response_gains_known_values(spec, worst, as_x, as_o):
         ("minimax:depth=0", "depth=0 of minimax: expected an integer ≥ 1"),
         ("minimax:depth=-3", "depth=-3 of minimax"),
         ("minimax:depth=1.5", "depth='1.5' of minimax: expected an integer ≥ 1"),
-        ("minimax:prefer=fsat", "prefer 'fsat' of minimax: did you mean fast"),
+        ("minimax:prefer=fsat", "prefer='fsat' of minimax: expected one of any, fast; did you mean fast"),
         ("minimax:seconds=0", "seconds=0.0 of minimax: expected a number > 0"),
         ("minimax:prefer=fast,depth=2", "takes either"),
         ("minimax:detph=2", "did you mean depth"),

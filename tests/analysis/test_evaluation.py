@@ -125,7 +125,7 @@ class TestSampledMatches:
     def test_games_are_split_evenly_between_seats(self):
         for games, played in [(2, 2), (3, 2), (7, 6), (10, 10)]:
             assert match(random_function(), "random", games=games).games == played
-        bad, message = (1, 0, -4, 2.5, float("nan"), "10"), "games={} of match: expected an integer ≥ 2"
+        bad, message = (1, 0, -4, 2.5, float("nan"), "10"), "games={}: expected an integer ≥ 2"
         all_raise(ParameterError, message, lambda n: match(random_function(), "random", games=n), bad)
 
     def test_interval_matches_mean_of_two_seats(self):

@@ -374,8 +374,8 @@ MISTAKES = [
     ("train --seconds", "--seconds: a value is missing (`ttt train -h` shows the help)"),
     ("train --resume=yes", "--resume: it takes no value (`ttt train -h` shows the help)"),
     ("train dqn ppo", "unexpected argument 'ppo' (`ttt train -h` shows the help)"),
-    ("web --port 70000", "--port: '70000' is not an integer from 0 to 65535"),
-    ("web --port abc", "--port: 'abc' is not an integer from 0 to 65535"),
+    ("web --port 70000", "--port=70000: expected an integer from 0 to 65535"),
+    ("web --port abc", "--port='abc': expected an integer from 0 to 65535"),
     ("bench random minimax -q -v", "--quiet and --verbose exclude each other"),
     ("web --port 0 --no-record absent.zip", "absent.zip is not a model"),
     ("web --port 0 --no-record --host 0.0.0.0", "0.0.0.0 can be reached from other machines"),
@@ -385,7 +385,7 @@ MISTAKES = [
         "play minimax --game tictacto-v0",
         "--game: unknown game 'tictacto-v0': did you mean tictactoe-v0? Allowed: connect-four-v0, mnk-v0",
     ),
-    ("play minimax --seat Z", "--seat: 'Z' is not one of X, O"),
+    ("play minimax --seat Z", "--seat='Z': expected one of X, O"),
     ("play mine.zap", "unknown agent 'mine.zap'"),
     ("certify minimax --game qubic-v0", "64 cells"),
     ("certify nothing.zip", "nothing.zip is not a model: there is no such file"),
@@ -394,9 +394,10 @@ MISTAKES = [
     ("games import missing.txt", "missing.txt"),
     ("replay nofile", "'nofile' is neither a game record"),
     ("solve --game mnk-v0:q=3", "Allowed: k, m, misere, n"),
-    ("solve --seconds -1", "--seconds: '-1' is not a number > 0"),
+    ("solve --seconds -1", "--seconds=-1.0: expected a number > 0"),
     ("certify chat:foo,model=m", "expected http://host:port/path or https://"),
     ("solve --position XX", "--position: 'XX' is not a position of tictactoe-v0"),
+    ("bench random mcts:seed=-1", "ttt: seed=-1 of mcts: expected an integer from 0 to"),
     ("solve --position XXX/OO./...", "--position: the game is over in XXX/OO./...: X has won"),
     ("solve --proof -", "standard output"),
     ("solve --game connect-four-v0 --proof x.npz", "connect-four-v0 has gravity, where a proof has no"),
@@ -427,7 +428,10 @@ MISTAKES = [
     ("train ppo --set opponents.x=1", "unknown hyperparameter 'opponents' of ppo"),
     ("new a:b.py", "such as bot.py"),
     ("new no/bot.py", "there is no folder 'no'"),
-    ("train value-network --until optimall", "--until: 'optimall' is not one of unbeatable, optimal, budget"),
+    (
+        "train value-network --until optimall",
+        "--until='optimall': expected one of unbeatable, optimal, budget; did you mean optimal?",
+    ),
     # These would take hours if they were not refused at once.
     (f"bench {SLOW} random --csv nowhere/x.csv", "there is no folder 'nowhere'"),
     (f"bench {SLOW} random --plot nowhere/x.svg", "there is no folder 'nowhere'"),
@@ -437,7 +441,7 @@ MISTAKES = [
     ),
     (f"bench {SLOW} random --plot heat", "'heat' is not the name of a picture"),
     ("bench random minimax --csv .", "it is a folder"),
-    (f"bench {SLOW} random --workers 0", "--workers: '0' is not an integer from 1 to 4096"),
+    (f"bench {SLOW} random --workers 0", "--workers=0: expected an integer from 1 to 4096"),
     (f"certify {SLOW} --out nowhere/x.json", "there is no folder 'nowhere'"),
     (f"certify {SLOW} random --out both.json", "--out is for one agent"),
     # Standard output takes one result.
@@ -449,7 +453,7 @@ LATE_MISTAKES = [  # which are found after the first output
     ("certify minimax --out /proc/policy.npz", "/proc/policy.npz"),
     ("solve --game qubic-v0 --nodes 9 --proof x.npz", "is not proved"),
     ("train value-network --set hidden=[18,'x']", "hidden='x'"),
-    ("train value-network --set view=x", "unknown view"),
+    ("train value-network --set view=x", "view='x' of value-network: expected one of mover, xo, xo+turn"),
 ]
 
 

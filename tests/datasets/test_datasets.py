@@ -87,8 +87,8 @@ def test_card_explains_files(tmp_path):
     ("game", "options", "error", "message"),
     [
         ("qubic-v0", {}, GameTooLargeError, "18 cells"),
-        ("tictactoe-v0", {"games": 0}, ParameterError, "games=0 of write_dataset"),
-        ("tictactoe-v0", {"seed": -1}, ParameterError, "seed=-1 of write_dataset"),
+        ("tictactoe-v0", {"games": 0}, ParameterError, "games=0: expected"),
+        ("tictactoe-v0", {"seed": -1}, ParameterError, "seed=-1: expected"),
     ],
 )
 def test_refused_call_writes_nothing(game, options, error, message, tmp_path):

@@ -159,7 +159,7 @@ class TestNames:
         bad: list[Any] = [("a",), ("a", "a"), "XO", ("a", 1), ("", "b"), None, ("a", "b", "c")]
         make = partial(ttt_env.make, "tictactoe-v0")
         all_raise(ParameterError, "agent_names=", lambda names: make(agent_names=names), bad)
-        with pytest.raises(ParameterError, match="unknown agent 'X'"):
+        with pytest.raises(ParameterError, match="agent='X': expected one of player_0, player_1"):
             two_player(agent_names=self.NAMES).observe("X")
 
 

@@ -119,7 +119,7 @@ class TestReset:
 @pytest.mark.parametrize(
     "options, error, text",
     [
-        *(({"play_as": seat}, ParameterError, "Allowed: O, X") for seat in ("x", "both", None, 1)),
+        *(({"play_as": seat}, ParameterError, "expected one of X, O") for seat in ("x", "both", None, 1)),
         ({"playas": "X"}, ParameterError, "did you mean play_as"),
         (
             {"position": Position.parse(".XX/OO./..."), "play_as": "O"},

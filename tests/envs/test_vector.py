@@ -446,7 +446,7 @@ class TestBothSides:
             ttt_env.make_vec("tictactoe-v0", 2, None, opponent_weights=[1])
         with pytest.raises(ttt_env.errors.ParameterError, match="play_as"):
             envs.reset(options={"play_as": "X"})
-        with pytest.raises(ttt_env.errors.ParameterError, match="Allowed: random"):
+        with pytest.raises(ttt_env.errors.ParameterError, match="expected one of random"):
             envs.set_attr("play_as", "X")
         assert envs.opponents == []
 

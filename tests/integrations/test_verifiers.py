@@ -41,5 +41,5 @@ class TestStartRows:
 
     @pytest.mark.parametrize("numbers", [{"plies": -1}, {"plies": 1.5}, {"seeds": 0}, {"seeds": True}])
     def test_bad_numbers_are_refused(self, numbers: dict[str, Any]) -> None:
-        with pytest.raises(ttt_env.errors.ParameterError, match=f"{next(iter(numbers))}=.* of start_rows"):
+        with pytest.raises(ttt_env.errors.ParameterError, match=f"{next(iter(numbers))}=.*: expected"):
             start_rows(TICTACTOE, **numbers)

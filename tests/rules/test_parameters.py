@@ -39,7 +39,7 @@ def test_type_accepts_only_its_values(hint: Any) -> None:
         found = checked_value("it", "x", value, hint)
         assert found == value and not isinstance(found, np.generic)
     for value in refused:
-        with pytest.raises(ParameterError, match=r"x=.* of it: expected |unknown x .* of it.* Allowed: "):
+        with pytest.raises(ParameterError, match=r"x=.* of it: expected "):
             checked_value("it", "x", value, hint)
     assert allowed(hint) == words
 
@@ -84,9 +84,9 @@ def test_checked_call_validates_all_arguments() -> None:
     assert Thing(np.int64(2), share=1, z=3).given == (2, 1.0, "a", {"z": 3})
     assert type(Thing(np.int64(2)).given[0]) is int
     for arguments, keywords, message in [
-        ((0,), {}, "n=0 of .*Thing: expected an integer ≥ 1"),
-        ((1,), {"share": 2}, "share=2 of .*Thing: expected a number from 0 to 1"),
-        ((1,), {"kind": "c"}, "unknown kind 'c' of .*Thing. Allowed: a, b"),
+        ((0,), {}, "n=0: expected an integer ≥ 1"),
+        ((1,), {"share": 2}, "share=2: expected a number from 0 to 1"),
+        ((1,), {"kind": "c"}, "kind='c': expected one of a, b"),
     ]:
         with pytest.raises(ParameterError, match=message):
             Thing(*arguments, **keywords)  # type: ignore[arg-type]

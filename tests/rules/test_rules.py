@@ -167,7 +167,7 @@ class TestCatalogue:
 
     def test_runs_longer_than_board_are_refused(self):
         for m, n, k in [(5, 4, 6), (4, 5, 6), (5, 5, 6), (1, 1, 2), (5, 4, 10**30)]:
-            with pytest.raises(errors.GameError, match=rf"k=.* does not fit, at most {max(m, n)}"):
+            with pytest.raises(errors.GameError, match=f"k={k} of mnk-v0:.*: expected at most {max(m, n)}"):
                 get_game("mnk-v0", m=m, n=n, k=k)
         for m, n, k, count in [(5, 3, 5, 3), (3, 5, 4, 6), (2, 6, 6, 2)]:
             assert len(get_game("mnk-v0", m=m, n=n, k=k).winning_sets) == count

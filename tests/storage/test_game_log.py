@@ -80,7 +80,7 @@ def test_export_and_import_are_inverse(log, tmp_path):
         ("tictactoe-v0: 9", "0 to 8"),
         ("tictactoe-v0 4 0", "expected e.g."),
         ("tictacto-v0: 4", "did you mean tictactoe-v0"),
-        ("mnk-v0:k=9: 4", "does not fit"),
+        ("mnk-v0:k=9: 4", "expected at most 5"),
     ],
 )
 def test_bad_line_is_reported_and_nothing_is_imported(log, tmp_path, line, reason):

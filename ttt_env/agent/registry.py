@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -70,6 +71,12 @@ def agent_class(name: str) -> type[Agent]:
                 "and call make_agent(network, game, observation='flat') or 'planes'"
             )
         if name in game_names():
-            raise UnknownAgentError(f"{name} is a game, not an agent: name it as the game (--game {name})")
+            raise UnknownAgentError(
+                f"{name} is a game, not an agent: give it as game= (in a terminal, --game {name})"
+            )
+        if os.path.isfile(name):
+            raise UnknownAgentError(
+                f"{name} is not an agent: a bot is a .py file, a model or a table a .zip, .npz or .onnx file"
+            )
         raise UnknownAgentError(unknown("agent", name, installed(), "ttt agents"))
     return _loaded(installed()[name])

@@ -18,7 +18,7 @@ from ttt_env.app.console import Interrupted, Verbosity, set_verbosity
 from ttt_env.errors import ParameterError, TttEnvError, unknown
 from ttt_env.rules import Game, GameRecord, declared, game_names, get_game
 from ttt_env.rules.catalogue import stem_of
-from ttt_env.rules.parameters import allowed, kinds_of, read_one
+from ttt_env.rules.parameters import kinds_of, read_one
 from ttt_env.rules.specs import spec_text
 from ttt_env.storage.models import game_of
 
@@ -82,7 +82,7 @@ class Command(TyperCommand):
         except ParameterError as error:  # of a function, which names its parameter and not the option
             options = {param.name: param.opts[-1] for param in self.params if param.opts[-1].startswith("--")}
             text, *others = error.args
-            name = re.match(r"(\w+)[:=]", text)
+            name = re.match(r"(\w+)(?::|=(?!\S* of ))", text)
             if name and name[1] in options:
                 error.args = (options[name[1]] + text[name.end(1) :], *others)
             raise
@@ -221,10 +221,7 @@ def _read_one(parameter: Parameter, text: str, hint: Any) -> Any:
         return Path(text)
     if Game in kinds:
         return _game(name, text)
-    try:
-        return read_one(parameter.name, parameter.name, text, hint)
-    except ParameterError:
-        raise ParameterError(f"{name}: {text!r} is not {allowed(hint)}") from None
+    return read_one("", name, text, hint)
 
 
 def _game(name: str, text: str) -> Game:

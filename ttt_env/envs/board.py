@@ -85,7 +85,7 @@ class Rewards(NamedTuple):
             numbers = None
         if numbers is None or not all(map(isfinite, numbers)):
             raise ParameterError(
-                f"rewards={brief(rewards)}: four finite numbers for win, draw, loss, illegal"
+                f"rewards={brief(rewards)}: expected four finite numbers, for win, draw, loss and illegal"
             )
         return numbers
 
@@ -136,8 +136,9 @@ class GameEnv:
             text = unknown(f"parameter of {self.game.name}", name, self._settings)
             if name == "device":
                 text += ". These environments run on the CPU; ttt_env.integrations.jax has one for GPUs"
-            # Python's own words: libraries that try a keyword look for them.
-            raise ParameterError(f"{text} (unexpected keyword argument {name!r})")
+            if name == "frameskip":  # TorchRL tries it, and looks for Python's own words
+                text += " (unexpected keyword argument 'frameskip')"
+            raise ParameterError(text)
         self.rewards_of = Rewards.of(rewards)
         self.illegal = illegal
         self.render_mode = render_mode

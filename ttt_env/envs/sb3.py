@@ -14,7 +14,8 @@ from ttt_env.agent import AgentLike
 from ttt_env.compiled.codes import Games, StepOutcome
 from ttt_env.envs.vector.env import VectorGameEnv, rows_of
 from ttt_env.errors import ParameterError, brief, extra_for
-from ttt_env.rules import Between, Game, as_options, checked
+from ttt_env.rules import Between, Game, as_integer, as_options, checked
+from ttt_env.rules.sizes import ENVS
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env import VecEnv
@@ -59,6 +60,7 @@ def make_vec_env(
         ((4, 3, 3, 2), (3, 3, 2))
 
     """
+    as_integer("n_envs", n_envs, "make_vec_env", 1, ENVS)
     settings = {"opponent": opponent, **(env_kwargs or {}), **kwargs}
     if settings["opponent"] is None:
         raise ParameterError("a VecEnv of SB3 has one player: it needs an opponent")

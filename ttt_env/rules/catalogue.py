@@ -47,7 +47,7 @@ def mnk(m: Length = 5, n: Length = 5, k: Length = 4, misere: bool = False) -> Ga
     """The m,n,k-game: k in a row on a board of m columns and n rows, of at most 64 cells."""
     check_board(f"mnk-v0 with m={brief(m)}, n={brief(n)}", m * n)
     if k > max(m, n):
-        raise GameError(f"mnk-v0 with m={m}, n={n}: k={brief(k)} does not fit, at most {max(m, n)} do")
+        raise GameError(f"k={brief(k)} of mnk-v0:m={m},n={n}: expected at most {max(m, n)}")
     return _game(f"mnk-v0:m={m},n={n},k={k}", (n, m), Game.runs((n, m), k), misere)
 
 
@@ -60,9 +60,7 @@ def connect_four(m: Length = 7, n: Length = 6, k: Length = 4, misere: bool = Fal
     """Connect Four: k in a row on m columns and n rows, where stones fall to the lowest free cell."""
     check_board(f"connect-four-v0 with m={brief(m)}, n={brief(n)}", m * n)
     if k > max(m, n):
-        raise GameError(
-            f"connect-four-v0 with m={m}, n={n}: k={brief(k)} does not fit, at most {max(m, n)} do"
-        )
+        raise GameError(f"k={brief(k)} of connect-four-v0:m={m},n={n}: expected at most {max(m, n)}")
     name = "connect-four-v0" if (m, n, k) == (7, 6, 4) else f"connect-four-v0:m={m},n={n},k={k}"
     return _game(name, (n, m), Game.runs((n, m), k), misere, axis=0)
 

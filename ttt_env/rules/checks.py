@@ -1,6 +1,6 @@
 """Checks of arguments at the boundary: each function returns the checked value or raises the named error."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from math import inf
 from numbers import Real
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ttt_env.errors import ParameterError, TttEnvError, brief, unknown
+from ttt_env.errors import ParameterError, TttEnvError, brief, nearest
 from ttt_env.rules.sizes import TEXT_LETTERS
 
 if TYPE_CHECKING:
@@ -21,12 +21,27 @@ BOOLEANS = (bool, np.bool_)
 """The types that are not numbers here, though Python, and an older NumPy, takes them for integers."""
 
 
+def wrong_value(
+    name: str, value: object, expected: str, *, owner: str = "", choices: Iterable[str] = ()
+) -> ParameterError:
+    """The error for a value that a parameter cannot take, with the nearest of the choices that it can.
+
+    >>> print(wrong_value("seat", "x", "one of X, O", choices=["X", "O"]))
+    seat='x': expected one of X, O; did you mean X?
+    """
+    near = nearest(value, choices)
+    of_owner = f" of {owner}" if owner else ""
+    hint = f"; did you mean {near}?" if near else ""
+    return ParameterError(f"{name}={brief(value)}{of_owner}: expected {expected}{hint}")
+
+
 def one_of(name: str, value: object, allowed: Sequence[Choice]) -> Choice:
     """`value` as one of the allowed values. Raises `ParameterError` otherwise."""
     for choice in allowed:
         if value is choice or (isinstance(value, str) and value == choice):
             return choice
-    raise ParameterError(unknown(name, value, map(str, allowed)))
+    choices = list(map(str, allowed))
+    raise wrong_value(name, value, f"one of {', '.join(choices)}", choices=choices)
 
 
 def as_seat(seat: object) -> "Seat":
@@ -82,7 +97,7 @@ def as_integer(name: str, value: object, owner: str, least: int, most: int | Non
     number = integer_of(value)
     if number is None or number < least or (most is not None and number > most):
         bounds = f"≥ {least}" if most is None else f"from {least} to {most}"
-        raise ParameterError(f"{name}={brief(value)} of {owner}: expected an integer {bounds}")
+        raise wrong_value(name, value, f"an integer {bounds}", owner=owner)
     return number
 
 

@@ -24,8 +24,7 @@ from typing import (
     get_type_hints,
 )
 
-from ttt_env.errors import ParameterError, brief, unknown
-from ttt_env.rules.checks import integer_of, number_of
+from ttt_env.rules.checks import integer_of, number_of, wrong_value
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -121,13 +120,12 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
     ...     return sides
     >>> throw(0)
     Traceback (most recent call last):
-    ttt_env.errors.ParameterError: sides=0 of throw: expected an integer ≥ 1
+    ttt_env.errors.ParameterError: sides=0: expected an integer ≥ 1
     >>> throw(kind="fare")
     Traceback (most recent call last):
-    ttt_env.errors.ParameterError: unknown kind 'fare' of throw: did you mean fair? Allowed: fair, loaded
+    ttt_env.errors.ParameterError: kind='fare': expected one of fair, loaded; did you mean fair?
     """
     signature = inspect.signature(function)
-    owner = function.__qualname__.removesuffix(".__init__")
 
     @wraps(function)
     def call(*arguments: P.args, **keywords: P.kwargs) -> T:
@@ -138,7 +136,7 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
         for name, parameter in declared(function).items():
             if name in bound.arguments:
                 value = bound.arguments[name]
-                bound.arguments[name] = checked_value(owner, name, value, parameter.annotation)
+                bound.arguments[name] = checked_value("", name, value, parameter.annotation)
         return function(*bound.args, **bound.kwargs)
 
     return call
@@ -151,7 +149,10 @@ def check_fields(owner: str, settings: Any) -> None:
 
 
 def checked_value(owner: str, name: str, value: Any, hint: Any) -> Any:
-    """The value of a parameter. Raises `ParameterError` if its declaration does not allow it."""
+    """The value of a parameter. Raises `ParameterError` if its declaration does not allow it.
+
+    `owner` is what has the parameter, such as an agent, if the message is to say so.
+    """
     choices: list[object] = []
     others: list[Any] = []
     for kind, bounds in kinds_of(hint):
@@ -168,9 +169,7 @@ def checked_value(owner: str, name: str, value: Any, hint: Any) -> Any:
     is_chosen = any(value is choice or (isinstance(value, str) and value == choice) for choice in choices)
     if is_chosen or (others and not (choices and isinstance(value, str) and str not in others)):
         return value
-    if choices:
-        raise ParameterError(unknown(f"{name} of {owner}", value, map(str, choices)))
-    raise ParameterError(f"{name}={brief(value)} of {owner}: expected {allowed(hint)}")
+    raise wrong_value(name, value, allowed(hint), owner=owner, choices=map(str, choices))
 
 
 def allowed(hint: Any) -> str:

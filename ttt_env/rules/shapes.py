@@ -33,7 +33,7 @@ def checked_shape(shape: Iterable[int], name: str = "") -> tuple[int, ...]:
     numbers = [integer_of(axis) for axis in items_of(shape, _MOST_AXES) or ()]
     axes = () if None in numbers else tuple(number for number in numbers if number is not None)
     if not 1 <= len(axes) <= _MOST_AXES or min(axes) < 1:
-        raise GameError(f"shape {brief(shape)}: a board has one to six axes of at least one cell each")
+        raise GameError(f"shape={brief(shape)}: expected one to six axes of at least one cell each")
     check_board(name or f"a board of shape {brief(axes)}", prod(axes))
     return axes
 

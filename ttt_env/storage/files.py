@@ -122,4 +122,6 @@ def reason(error: Exception) -> str:
     """The reason in an error about a file, without the path and the system's error number."""
     if isinstance(error, FileNotFoundError):
         return "there is no such file"
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not text in UTF-8"
     return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__

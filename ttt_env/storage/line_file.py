@@ -187,10 +187,7 @@ def change_lines(path: Path, change: Callable[[list[dict[str, Any]]], list[dict[
 
 
 def _object(text: str | bytes) -> dict[str, Any]:
-    try:
-        line = parse_json(text)
-    except ResultFileError as error:
-        raise ResultFileError(f"it is not JSON: {error}") from error
+    line = parse_json(text)
     if not isinstance(line, dict):
         raise ResultFileError("it is not an object")
     return line

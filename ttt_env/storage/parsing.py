@@ -28,7 +28,7 @@ def parse_json(text: str | bytes) -> Any:
     try:
         return json.loads(text_of(text), object_pairs_hook=_unique_keys, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
-        raise ResultFileError(str(error)) from error
+        raise ResultFileError(f"it is not JSON: {error}") from error
 
 
 def parse_toml(text: str | bytes) -> dict[str, Any]:

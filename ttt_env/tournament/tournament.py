@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 _BAR_DELAY = 1.0  # seconds after which a progress bar is shown by default
 _LEGEND = "score of the row against the column, wins minus losses per game on both seats"
+_EXPLOITED = "exploited as X: score of a best response to the agent as X"
 
 
 class _Row(NamedTuple):
@@ -85,7 +86,7 @@ class Tournament(Saved):
            agent      rating  score  exploited as X    as O      1      2
         1  win-block    +166  +0.76          +0.400  +0.927      ·  +0.76
         2  random       −166  −0.76          +0.925  +0.995  −0.76      ·
-        all exact
+        score: mean of the row; exploited as X: score of a best response to the agent as X; all exact
 
     """
 
@@ -272,7 +273,9 @@ class Tournament(Saved):
 
     def _notes(self) -> list[str]:
         sampled = any(not match.exact for match in self.pairs.values())
-        notes = ["scores with ± are sampled (95 % interval), the others exact"] if sampled else ["all exact"]
+        basis = "scores with ± are sampled (95 % interval), the others exact" if sampled else "all exact"
+        is_judged = any(each is not None for each in self.exploitability.values())
+        notes = ["; ".join(["score: mean of the row", *([_EXPLOITED] if is_judged else []), basis])]
         if self.imprecise_pairs:
             pairs = ", ".join(" v ".join(pair) for pair in self.imprecise_pairs)
             notes.append(f"stopped by max_games at intervals wider than {self.width:g}: {pairs}")

@@ -157,7 +157,7 @@ class VectorGameEnv(GameEnv, VectorEnv[Observed, ArrayLike, NDArray[Any]]):
         self._openings = EpisodeStarts(self._store, self._starts(), self.play_as)
         self._set_replies(None if opponent is None else self._replies_of(opponent, opponent_weights))
         if opponent is None and (play_as != "random" or opponent_weights is not None):
-            raise ParameterError("play_as, opponent_weights: there is no opponent, both sides are played")
+            raise ParameterError("play_as and opponent_weights need an opponent, and opponent is None")
         self._true, self._false = np.full((2, self.num_envs), [[True], [False]])  # templates: hand out copies
         self._over = self._false
         self.forfeits: dict[int, Forfeit] = {}
