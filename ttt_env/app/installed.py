@@ -12,9 +12,9 @@ from ttt_env.rules.parameters import allowed
 from ttt_env.rules.specs import spec_text
 
 _GROUPS = {
-    "Simple players": ("ttt_env.agents.heuristics",),
-    "Planning": ("ttt_env.agents.planning", "ttt_env.agents.mcts"),
-    "Learned, or from a file": (
+    "Players by rules": ("ttt_env.agents.heuristics",),
+    "Search": ("ttt_env.agents.planning", "ttt_env.agents.mcts"),
+    "Trained, or from a file": (
         "ttt_env.agents.learned",
         "ttt_env.agents.pretrained",
         "ttt_env.alphazero",
@@ -22,8 +22,7 @@ _GROUPS = {
         "ttt_env.integrations",
         "ttt_env.proofs",
     ),
-    "Built from other agents": ("ttt_env.agents.combining",),
-    "Other programs": ("ttt_env.bots",),
+    "Other agents and programs": ("ttt_env.agents.combining", "ttt_env.bots"),
     "Of other packages": ("",),
 }
 """The packages of each group's agents; an agent is listed in the first group that has its package."""
