@@ -26,10 +26,10 @@ PLAN = """name = "é"
 game = "tictactoe-v0"
 [[entry]]
 name = "a"
-spec = "random"
+agent = "random"
 [[entry]]
 name = "b"
-spec = "minimax"
+agent = "minimax"
 """
 
 

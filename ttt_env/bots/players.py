@@ -12,7 +12,7 @@ from ttt_env.bots.plan import Entry, TournamentPlan
 from ttt_env.errors import TttEnvError
 from ttt_env.rules import split_spec, with_parameters
 from ttt_env.storage import as_file_name
-from ttt_env.storage.models import files_of
+from ttt_env.storage.models import files_of, spec_of
 from ttt_env.tournament.matches import judged_table
 
 _DIGITS = 12  # of a fingerprint
@@ -22,7 +22,7 @@ _MOST_RUNNING = 30  # programs, which take tens of MB each; enough for a class w
 def _fingerprints(agent: Agent, entry: Entry) -> Iterator[str]:
     """The identities of the programs of an entry's agent, and digests of the files that it names."""
     yield from _identities(agent)
-    for file in () if isinstance(agent, AskedAgent) else files_of(str(entry.source)):
+    for file in () if isinstance(agent, AskedAgent) else files_of(entry.agent):
         with suppress(OSError):
             yield sha256(file.read_bytes()).hexdigest()[:_DIGITS]
 
@@ -70,14 +70,10 @@ class Players:
             _end(agent)
 
     def _make(self, entry: Entry) -> Agent:
-        limits = {"timeout": entry.timeout, "startup": entry.startup}
-        if entry.kind == "command":
-            return CommandAgent(
-                self._plan.game, entry.source, folder=entry.folder, memory=entry.memory, **limits
-            )
-        spec = str(entry.source)
-        is_program = agent_class(split_spec(spec).name) is CommandAgent
-        return make_agent(with_parameters(spec, limits) if is_program else spec, self._plan.game)
+        spec = spec_of(entry.agent)
+        if agent_class(split_spec(spec).name) is CommandAgent:
+            spec = with_parameters(spec, self._plan.limits)
+        return make_agent(spec, self._plan.game)
 
     def file_name(self, name: str) -> str:
         """The stem of the names of an entry's files, from its number in the plan and its name."""
