@@ -117,13 +117,6 @@ class ChatAgent(PromptAgent):
         """The model and its endpoint."""
         return f"{self.model} at {self.url}"
 
-    @property
-    def identity(self) -> str:
-        """The model, its endpoint, and all that its answers may depend on."""
-        names = ("temperature", "max_tokens", "system")
-        settings = [f"{name}={getattr(self, name)!r}" for name in names if getattr(self, name) is not None]
-        return ", ".join([f"the model {self.model} at {self.url}", *settings, self._format_text])
-
     def close(self) -> None:
         """Close the connections."""
         self._client.close()

@@ -1,9 +1,7 @@
 """The file of a tournament: its fields, and their values."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -32,15 +30,13 @@ class TournamentPlan:
 
     `games` is the number of games in each match, half of them on each seat. `timeout`, `startup` and `memory`
     are the defaults of the programs. With `exact` results are computed where that is possible. `folder` is
-    the folder of the file; `keys` holds all values of the file by key, and only digests for entries, whose
-    commands may contain secrets.
+    the folder of the file.
     """
 
     name: str
     game: Game
     entries: tuple[Entry, ...]
     folder: Path
-    keys: Mapping[str, Any]
     games: Annotated[int, Between(2)] = 2
     seed: Seed = 0
     timeout: Seconds = 2.0
@@ -79,30 +75,18 @@ def read_plan(path: Path) -> TournamentPlan:
 def _plan_of(data: dict[str, Any], path: Path) -> TournamentPlan:
     check_names(_OWNER, data, _KEYS, "key")
     folder = path.absolute().parent
-    entries = _entries_of(data)
     settings = {key: value for key, value in data.items() if key not in ("name", "game", "entry")}
-    keys = {key: value for key, value in data.items() if key != "entry"} | _digests(entries)
     plan = TournamentPlan(
         name=_text(data | {"name": data.get("name", path.stem)}, "name", _OWNER),
         game=game_of(_text(data, "game", _OWNER), folder),
-        entries=entries,
+        entries=_entries_of(data),
         folder=folder,
-        keys=keys | {"entries": [entry.name for entry in entries]},
         **settings,
     )
     check_fields(_OWNER, plan)
     if plan.games % 2:
         raise ParameterError(f"games={plan.games} of {_OWNER}: expected an even number, half for each seat")
     return plan
-
-
-def _digests(entries: tuple[Entry, ...]) -> dict[str, str]:
-    return {
-        f"entry {json.dumps(entry.name)}.{key}": sha256(value.encode()).hexdigest()
-        for entry in entries
-        for key, value in entry._asdict().items()
-        if key != "name"
-    }
 
 
 def _entries_of(data: dict[str, Any]) -> tuple[Entry, ...]:
