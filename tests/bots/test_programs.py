@@ -284,7 +284,6 @@ class TestSavedAnswers:
         agent = make_agent(lowest)
         file = AnswerFile(tmp_path / "kept.jsonl", GAME, agent.label)
         file.add(GAME.start, Answer(None, outcome, "old"))
-        file.release()
         assert not ttt_env.certify(agent, answers=tmp_path / "kept.jsonl").forfeits
 
     def test_other_forfeit_reason_is_other_answer(self, tmp_path: Path) -> None:
@@ -292,7 +291,6 @@ class TestSavedAnswers:
         with bot("say({'id': asked['id'], 'raised': 'KeyError'})", tmp_path) as agent:
             file = AnswerFile(path, GAME, agent.label)
             file.add(GAME.start, Answer(None, "unreadable", "?"))
-            file.release()
             message = r"answered unreadable in \.\.\./\.\.\./\.\.\., and raised now: name another file"
             with pytest.raises(ResultFileError, match=message):
                 ttt_env.certify(agent, answers=path)
