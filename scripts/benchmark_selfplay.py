@@ -50,6 +50,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from contest.records import machine
+from lines import change_lines, read_lines
 from marked import write_table
 
 import ttt_env
@@ -58,7 +59,6 @@ from ttt_env.alphazero.search import PuctSearch, prepare
 from ttt_env.alphazero.training import AlphaZeroSettings, SelfPlayGames, settings_for
 from ttt_env.analysis.dossier import versions
 from ttt_env.render.table import Table
-from ttt_env.storage.line_file import change_lines, read_lines
 
 # One thread on both sides. XLA reads it when JAX is imported.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")

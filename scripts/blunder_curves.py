@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
+from lines import change_lines, read_lines
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from panels import with_grid, write
@@ -26,7 +27,6 @@ from ttt_env.agents.learned.q_learning import QLearner
 from ttt_env.analysis.layers import reachable
 from ttt_env.render.charts import new_figure
 from ttt_env.render.table import Table
-from ttt_env.storage.line_file import change_lines, read_lines
 
 FOLDER = Path(__file__).parent / "figures"
 POSITIONS = FOLDER / "connect-four-positions.jsonl"

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from lines import change_lines, read_lines
 from marked import write_table
 from matplotlib.figure import Figure
 from panels import with_grid
@@ -27,7 +28,6 @@ from ttt_env.agent import Agent, Budget, Floats
 from ttt_env.render.charts import new_figure, save
 from ttt_env.render.table import Table
 from ttt_env.rules import Boards
-from ttt_env.storage.line_file import change_lines, read_lines
 from ttt_env.training.evaluation import Evaluation, Until
 from ttt_env.training.loop import TrainingOptions, one_thread
 

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from lines import change_lines, read_lines
 from marked import write_table
 
 import ttt_env
@@ -23,7 +24,6 @@ from ttt_env.proofs.proof import prove
 from ttt_env.render.table import Table
 from ttt_env.rules import is_enumerable
 from ttt_env.storage import as_file_name
-from ttt_env.storage.line_file import change_lines, read_lines
 
 FOLDER = Path(__file__).parent
 LINES, VALUES = FOLDER / "figures" / "proofs.jsonl", FOLDER.parent / "docs" / "results" / "values.md"

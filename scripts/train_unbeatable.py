@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from lines import change_lines, read_lines
 from marked import write_table
 
 import ttt_env
@@ -26,7 +27,6 @@ from ttt_env.agent import learner_names
 from ttt_env.analysis.dossier import versions
 from ttt_env.render.table import Table
 from ttt_env.render.words import RESULTS
-from ttt_env.storage.line_file import change_lines, read_lines
 from ttt_env.training.evaluation import Evaluation
 
 HEAD = ("game", "algorithm", "seed", "seconds", "cpu", "steps", "exploitability", "as X", "as O", "blunders")

@@ -21,10 +21,10 @@ from claims import (  # the last two add their claims to `CLAIMS`
     literature,  # noqa: F401
     systems,
 )
+from lines import change_lines, read_lines
 from marked import write_table
 
 from ttt_env.render.table import Table
-from ttt_env.storage.line_file import change_lines, read_lines
 
 SCRIPTS = Path(__file__).parent
 PAGE = SCRIPTS.parent / "docs" / "results" / "claims.md"

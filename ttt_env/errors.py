@@ -92,7 +92,7 @@ class ResultFileError(TttEnvError):
 
 
 class TournamentFileError(TttEnvError):
-    """A file that describes no tournament, or another one than the results in its folder."""
+    """A file that does not describe a tournament, or one with fewer than two entries that can play."""
 
 
 class ProofError(TttEnvError):

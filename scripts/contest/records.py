@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from lines import change_lines, read_lines
 from numpy.lib.format import read_array, write_array
 from numpy.typing import NDArray
 
@@ -24,7 +25,6 @@ from ttt_env.errors import ResultFileError, TttEnvError
 from ttt_env.rules import Game
 from ttt_env.storage import file_errors
 from ttt_env.storage.codec import decode_value
-from ttt_env.storage.line_file import change_lines, read_lines
 
 FORMAT = "ttt_env leaderboard 1"
 SUFFIX = ".jsonl"

@@ -12,15 +12,16 @@ import pytest
 
 import ttt_env
 from tests.support import naive
-from tests.support.games import TICTACTOE
+from tests.support.faults import files_of_at_most
+from tests.support.games import TICTACTOE, lowest
 from tests.support.marks import slow, slow_unless
 from ttt_env import GameRecord, PolicyTable, Position
 from ttt_env.agent import Answer, AskedAgent
 from ttt_env.analysis import policy_table
+from ttt_env.analysis.asking import AnswerFile
 from ttt_env.analysis.dossier import dossier
 from ttt_env.errors import ParameterError, ResultFileError
 from ttt_env.rules.symmetry import canonical, symmetries, transform
-from ttt_env.storage.line_file import LineFile
 
 GAMES = [TICTACTOE, ttt_env.get_game("tictactoe-v0:misere=true"), ttt_env.get_game("mnk-v0:m=3,n=2,k=2")]
 PERFECT = ttt_env.make_agent("minimax:prefer=fast")
@@ -319,6 +320,47 @@ class TestAnswerFile:
         assert ttt_env.certify(perfect, answers=answers) == ttt_env.certify(perfect)
         assert sorted(answers.read_bytes().splitlines()) == sorted(whole.splitlines())
 
+    def test_line_that_is_cut_anywhere_is_written_again(self, answers):
+        whole = answers.read_bytes()
+        header, first, second, *_ = whole.splitlines(keepends=True)
+        for end in range(len(header + first + second)):
+            answers.write_bytes(whole[:end])
+            file = AnswerFile(answers, TICTACTOE, "perfect")
+            n_lines = whole[:end].count(b"\n")
+            assert len(file) == max(n_lines - 1, 0)
+            for line in (first, second)[len(file) :]:
+                answer = json.loads(line)
+                file.add(Position.parse(answer.pop("position")), Answer(**answer))
+            assert answers.read_bytes() == header + first + second
+
+    @pytest.mark.parametrize("text", ["dear diary", "dear diary\n", '{"format": "ttt_env tournament 3"}\n'])
+    def test_foreign_file_is_not_modified(self, tmp_path, text):
+        path = tmp_path / "diary.txt"
+        path.write_text(text)
+        with pytest.raises(ResultFileError, match=r"diary\.txt holds no answers"):
+            ttt_env.certify(perfect, answers=path)
+        assert path.read_text() == text
+
+    @pytest.mark.parametrize(
+        ("line", "message"),
+        [("[1]", ""), ('{"a": NaN}', "NaN is not a JSON number"), ('{"a": 1', ""), ("", "")],
+    )
+    def test_invalid_lines_are_reported_by_number(self, answers, line, message):
+        whole = answers.read_text()
+        answers.write_text(f"{whole}{line}\n")
+        number = whole.count("\n") + 1
+        with pytest.raises(ResultFileError, match=rf"answers\.jsonl, line {number}: {message}"):
+            ttt_env.certify(perfect, answers=answers)
+
+    def test_full_disk_is_reported_and_answers_are_kept(self, tmp_path):
+        pytest.importorskip("resource")
+        path = tmp_path / "answers.jsonl"
+        with files_of_at_most(10_000), pytest.raises(ResultFileError) as caught:
+            ttt_env.certify(lowest, answers=path)
+        assert "answers.jsonl cannot be written: File too large" in str(caught.value)
+        assert 9_000 < path.stat().st_size <= 10_000
+        assert ttt_env.certify(lowest, answers=path).n_queries == ttt_env.certify(lowest).n_queries
+
     @pytest.mark.parametrize("kills", [1, slow(10)])
     @pytest.mark.slow
     def test_killed_run_resumes(self, tmp_path, kills):
@@ -363,9 +405,8 @@ class TestAnswerFile:
     )
     def test_invalid_answers_are_refused(self, answers, at, change):
         position, rest = {"position": "OX./XX./..O"}, {"cell": 2, "outcome": "played", "reply": ""}
-        lines = LineFile(answers, "ttt_env answers", "holds no answers")
-        lines.add(position if change is None else position | rest | change)
-        lines.release()
+        with answers.open("a") as file:
+            file.write(json.dumps(position if change is None else position | rest | change) + "\n")
         with pytest.raises(ResultFileError, match=rf"answers\.jsonl, line \d+: {at}: "):
             ttt_env.certify(perfect, answers=answers)
 

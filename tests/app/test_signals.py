@@ -115,8 +115,8 @@ def test_signal_leaves_no_bot_running(command, number, word, tmp_path):
     program = f"{sys.executable} -S bot.py"
     (tmp_path / "class.toml").write_text(
         'name = "Class"\ngame = "tictactoe-v0"\nexact = false\n'
-        f'[[entry]]\nname = "Bot"\ncommand = "{program}"\ntimeout = 600\n'
-        '[[entry]]\nname = "random"\nspec = "random"\n'
+        f'[[entry]]\nname = "Bot"\nagent = "process:{program},timeout=600"\n'
+        '[[entry]]\nname = "random"\nagent = "random"\n'
     )
     arguments = ["class.toml"] if command == "tournament" else [f"process:{program},timeout=600"]
     with start_ttt(command, *arguments, cwd=tmp_path) as run, open(tmp_path / "alive") as alive:

@@ -8,12 +8,12 @@ import opening_trap
 import proofs
 import pytest
 import train_unbeatable
+from lines import read_lines
 from marked import with_table
 
 from tests.support.documents import ROOT
 from ttt_env.agents.pretrained import FOLDER
 from ttt_env.proofs.proof import prove
-from ttt_env.storage.line_file import read_lines
 
 SCRIPTS = ROOT / "scripts"
 PROVED = proofs.read(proofs.LINES)

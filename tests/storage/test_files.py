@@ -1,4 +1,4 @@
-"""Files: opening, atomic writing and locks."""
+"""Files: opening and atomic writing."""
 
 import errno
 import json
@@ -6,12 +6,9 @@ import os
 
 import pytest
 
-import ttt_env
-import ttt_env.datasets
 from ttt_env.errors import GameError, ResultFileError
 from ttt_env.storage import load_game, parse_toml
 from ttt_env.storage.files import open_regular, write_atomically
-from ttt_env.storage.locks import hold_lock
 
 
 def writer_of(content):
@@ -149,43 +146,3 @@ def test_game_file_is_parsed_as_strict_json(name, tmp_path):
     path.write_text(f'{{{name}, "shape": [2, 2], "winning_sets": [[0, 1]]}}')
     with pytest.raises(GameError, match="is not a game file: "):
         load_game(path)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="there are no locks here")
-class TestLocks:
-    def test_second_lock_on_file_is_refused(self, tmp_path):
-        path = tmp_path / "new" / "mine.zip"
-        with hold_lock(path), hold_lock(tmp_path / "new" / "other.zip"):
-            with (
-                pytest.raises(ResultFileError, match=r"mine\.zip: another run is writing to it"),
-                hold_lock(path),
-            ):
-                pass
-        with hold_lock(path):
-            pass
-        assert not list(path.parent.iterdir())
-
-    def test_error_releases_lock(self, tmp_path):
-        with pytest.raises(BlockingIOError), hold_lock(tmp_path / "a"):
-            raise BlockingIOError
-        assert not list(tmp_path.iterdir())
-
-    @pytest.mark.parametrize("job", ["training", "data set"])
-    def test_second_job_is_refused_without_damage(self, job, tmp_path):
-        if job == "data set":
-            pytest.importorskip("pyarrow")
-
-        def run():
-            if job == "training":
-                ttt_env.train("tictactoe-v0", "q-learning", steps=500, until="budget", out=tmp_path / "out")
-            else:
-                ttt_env.datasets.write_dataset("mnk-v0:m=2,n=2,k=2", tmp_path / "out", games=1)
-
-        with (
-            hold_lock(tmp_path / "out"),
-            pytest.raises(ResultFileError, match="another run is writing to it"),
-        ):
-            run()
-        assert not list(tmp_path.iterdir())
-        run()
-        assert (tmp_path / "out").exists() and not list(tmp_path.glob(".*"))

@@ -13,7 +13,6 @@ from ttt_env.bots.plan import read_plan
 from ttt_env.errors import ResultFileError
 from ttt_env.storage import load_game, parse_json, parse_toml, text_of
 from ttt_env.storage.game_log import read_records
-from ttt_env.storage.line_file import read_lines
 
 ENCODINGS: dict[str, Callable[[str], bytes]] = {
     "UTF-8": str.encode,
@@ -26,10 +25,10 @@ PLAN = """name = "é"
 game = "tictactoe-v0"
 [[entry]]
 name = "a"
-spec = "random"
+agent = "random"
 [[entry]]
 name = "b"
-spec = "minimax"
+agent = "minimax"
 """
 
 
@@ -43,11 +42,10 @@ def readers_and_texts(folder: Path) -> dict[str, tuple[Callable[[Path], Any], st
         "a result": (ttt_env.Certificate.load, (folder / "c.json").read_text("utf-8")),
         "a game": (load_game, (folder / "game.json").read_text("utf-8")),
         "records": (read_records, "tictactoe-v0: 4 0 8\ntictactoe-v0: 0\n"),
-        "lines": (read_lines, '{"a": "é"}\n{"a": 2}\n'),
     }
 
 
-@pytest.mark.parametrize("kind", ["a plan", "a result", "a game", "records", "lines"])
+@pytest.mark.parametrize("kind", ["a plan", "a result", "a game", "records"])
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_file_is_read_in_any_usual_encoding(encoding: str, kind: str, tmp_path: Path) -> None:
     read, text = readers_and_texts(tmp_path)[kind]

@@ -68,10 +68,10 @@ class Exchange(BaseHTTPRequestHandler):
             self.send(200, completion(content=reply))
 
     def send(self, status: int, body: object, **headers: str) -> None:
-        """Send a body, as JSON unless it is bytes, and request no pause before the next attempt."""
+        """Send a body, as JSON unless it is bytes, and request a short pause before the next attempt."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
-        for name, value in {"Content_Type": "application/json", "Retry_After": "0", **headers}.items():
+        for name, value in {"Content_Type": "application/json", "Retry_After": "0.001", **headers}.items():
             self.send_header(name.replace("_", "-"), value)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()

@@ -21,19 +21,19 @@ ENTRIES = """
 [[entry]]
 name = "Ada <script>alert(1)</script>"
 author = "Ada Lovelace"
-command = ['{python}', "-c", "print('I resign')"]
+agent = "process:{python} -c \\"print('I resign')\\""
 [[entry]]
 name = "Bob"
-spec = "rules"
+agent = "rules"
 [[entry]]
 name = "Cy"
-spec = "minimax"
+agent = "minimax"
 [[entry]]
 name = "Dee"
-spec = "mcts:simulations=20"
+agent = "mcts:simulations=20"
 [[entry]]
 name = "Eve"
-spec = "weights"
+agent = "weights"
 """
 FILES = {
     "class": 'game = "tictactoe-v0"\n',
@@ -43,10 +43,10 @@ FILES = {
 ENTRIES_OF_LARGE = """
 [[entry]]
 name = "Ada"
-spec = "rules"
+agent = "rules"
 [[entry]]
 name = "Bob"
-spec = "random"
+agent = "random"
 """
 
 

@@ -28,11 +28,6 @@ class AskedAgent(Agent):
         """The name of the player in results; never its command line."""
         return repr(self)
 
-    @property
-    def identity(self) -> str:
-        """A text that distinguishes this player from others of the same label, to keep results apart."""
-        return self.label
-
     def answer(self, position: Position) -> Answer:
         """The agent's answer in a position. Raises `NoVerdictError` if there is none because of accidents."""
         raise NotImplementedError

@@ -1,6 +1,8 @@
 """Query agents that play by `choose`: several questions at a time, with every answer saved in a file."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date
 from functools import partial
@@ -13,13 +15,14 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 from ttt_env.agent import ACCIDENTS, Agent, Answer, Outcome, answer_of
 from ttt_env.errors import ResultFileError
 from ttt_env.rules import Between, Game, Position
-from ttt_env.storage import LineFile, game_to_dict
+from ttt_env.storage import file_errors, game_to_dict, open_regular, parse_json
 from ttt_env.storage.codec import decode_value
 
 _Questions = SimpleQueue[int | None]
 _Results = SimpleQueue[tuple[int, Answer | BaseException]]
 _FORM = "ttt_env answers"
 _FORMAT = f"{_FORM} 2"
+_BEGINNING = f'{{"format": "{_FORM}'.encode()  # of a file
 _MOST_WORKERS = 256
 _AGAIN = 20  # recorded answers that are checked by asking again
 _LOOK_UP = 0.5  # seconds of a wait: Ctrl-C that comes just before one is noticed only after it
@@ -59,20 +62,20 @@ class _Line(NamedTuple):
 class AnswerFile:
     """The answers of one agent in a file, a line of JSON for each, written as they come.
 
-    The first line says whose answers they are; see `LineFile` for the files that are refused. From the first
-    answer that is added until `release` no other run may write to it. Accidents are not recorded.
+    The first line says whose answers they are. If a run was killed while it wrote the last line, which then
+    has no end, that line is removed. Accidents are not recorded. Only one run at a time may use the file.
 
-    Raises `ResultFileError` for a file of something else, of the answers of another agent or game, with two
-    answers in one position, and for one that cannot be read or written.
+    Raises `ResultFileError`, which names the file and the line, for a file of something else, of the answers
+    of another agent or game, with two answers in one position, and for one that cannot be read or written.
     """
 
     def __init__(self, path: str | Path, game: Game, label: str) -> None:
         self.path = Path(path)
         self.game, self.label = game, label
         self._answers: dict[tuple[int, int], Answer] = {}
-        self._file = LineFile(self.path, _FORM, "holds no answers")
         self._has_header = False
-        self._read()
+        with file_errors(path, "read", ResultFileError):
+            self._read()
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -104,30 +107,34 @@ class AnswerFile:
         day = date.fromtimestamp(self.path.stat().st_mtime)
         return f"{len(self):,} answers from {self.path.name} of {day}"
 
-    def reserve(self, positions: Iterable[Position]) -> None:
-        """Keep other runs from writing to the file, if an answer in one of these positions is missing.
-
-        Answers that another run has added meanwhile are read.
-        """
-        if any(self.get(position) is None for position in positions) and self._file.reserve():
-            self._read()
-
-    def release(self) -> None:
-        """Let other runs write to the file, until the next answer is missing."""
-        self._file.release()
-
     def add(self, position: Position, answer: Answer) -> None:
         """Record an answer, in the file first."""
+        lines: list[Mapping[str, Any]] = [{"position": str(position), **answer._asdict()}]
         if not self._has_header:
-            self._file.add({"format": _FORMAT, "game": game_to_dict(self.game), "agent": self.label})
-            self._has_header = True
-        self._file.add({"position": str(position), **answer._asdict()})
+            lines.insert(0, {"format": _FORMAT, "game": game_to_dict(self.game), "agent": self.label})
+        with file_errors(self.path, "written", ResultFileError):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab") as file:
+                file.write("".join(f"{json.dumps(line)}\n" for line in lines).encode())
+        self._has_header = True
         self._answers[position.mine, position.theirs] = answer
 
     def _read(self) -> None:
-        self._answers.clear()
-        self._has_header = False
-        self._file.read(self._read_answer, self._check_header)
+        try:
+            with open_regular(self.path) as file:
+                content = file.read()
+        except FileNotFoundError:
+            return
+        if not content.startswith(_BEGINNING[: len(content)]):
+            raise ResultFileError(f"{self.path} holds no answers")
+        *lines, unfinished = content.split(b"\n")
+        for number, line in enumerate(lines, 1):
+            try:
+                (self._read_answer if self._has_header else self._check_header)(parse_json(line))
+            except ResultFileError as error:
+                raise ResultFileError(f"{self.path}, line {number}: {error}") from error
+        if unfinished:
+            os.truncate(self.path, len(content) - len(unfinished))
 
     def _check_header(self, data: Mapping[str, Any]) -> None:
         self._has_header, header = True, decode_value(_Header, data)
@@ -158,8 +165,6 @@ def answers_of(
     `workers` questions are asked at a time. If the agent raises an error, the pending answers are still
     awaited and recorded.
     """
-    if file is not None:
-        file.reserve(positions)
     indices = []
     for index, position in enumerate(positions):
         answer = None if file is None else file.get(position)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 
@@ -172,14 +172,13 @@ class PolicyTable(Agent):
         stops = not is_enumerable(game) if complete is None else not complete
         layers: dict[Seat, list[Layer]] = {}
         asker = Asker(player, most, progress, workers, answers)
-        with asker:
-            if positions == "all":
-                _check_n_positions(game, most)
-                everywhere = [_ask_layer(layer, asker) for layer in reachable(game)]
-                layers = {seat: everywhere for seat in asked_seats}
-            else:
-                for seat in asked_seats:
-                    layers[seat] = list(_layers_until_loss(seat, game, asker, most, stops, player.label))
+        if positions == "all":
+            _check_n_positions(game, most)
+            everywhere = [_ask_layer(layer, asker) for layer in reachable(game)]
+            layers = {seat: everywhere for seat in asked_seats}
+        else:
+            for seat in asked_seats:
+                layers[seat] = list(_layers_until_loss(seat, game, asker, most, stops, player.label))
         table = cls.__new__(cls)
         Agent.__init__(table, game)
         table._initialise(player.label, layers, asker.forfeits, positions)
@@ -356,16 +355,9 @@ class Asker:
                 )
             self._file = AnswerFile(answers, agent.game, agent.label)
         self._report_progress()
-
-    def __enter__(self) -> Self:
         if self._file is not None and len(self._file):
-            self._file.check_again(self.agent)
+            self._file.check_again(agent)
             self.origin = self._file.origin
-        return self
-
-    def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        if self._file is not None:
-            self._file.release()
 
     def __call__(self, moves: Moves) -> Rows:
         """The answers in these positions, each queried once."""

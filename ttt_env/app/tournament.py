@@ -16,16 +16,12 @@ def tournament(
     out: Annotated[
         Path | None, option("FOLDER", "folder for the results; by default NAME-results beside the file")
     ] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="replay the matches of entries that have changed")
-    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Play a tournament that a file describes.
 
-    Programs, models and agents take part.
-    Results are exact where possible, and every game is saved. The same command resumes a tournament that was
-    stopped.
+    Programs, models and agents take part. Results are exact where possible. Ctrl-C ends the tournament with
+    the results so far.
 
     Exit code: 0 if all entries played, 3 if one could not be judged.
     """
@@ -33,24 +29,25 @@ def tournament(
 
     from ttt_env.bots.contest import Contest
     from ttt_env.bots.documents import Documents
-    from ttt_env.bots.page import write_results
+    from ttt_env.bots.page import check_folder, write_results
     from ttt_env.bots.plan import read_plan
 
     plan = read_plan(file)
     folder = (out or file.with_name(f"{file.stem}-results")).absolute()
+    check_folder(folder)
     interrupt: KeyboardInterrupt | None = None
     # Relative paths are relative to the folder of the file, in spec strings too.
     with (
         progress_line(f"tournament {plan.name}") as line,
         chdir(plan.folder),
-        Contest(plan, folder, again=again, say=line.say) as contest,
+        Contest(plan, line.say) as contest,
     ):
         try:
             contest.play()
         except KeyboardInterrupt as signal:
             interrupt = signal
         results = Documents(contest)
-        write_results(results)
+        write_results(results, folder)
     if as_json:
         print_json(results.to_dict())
     else:
@@ -59,6 +56,6 @@ def tournament(
         typer.echo("\n".join([str(results.to_table()), "", *lines]))
     typer.echo(f"Results in {folder}: index.html shows them, with every game.", err=True)
     if interrupt is not None:
-        raise Interrupted.by(interrupt, "all finished games are saved; rerun the command to resume")
+        raise Interrupted.by(interrupt, "the results so far are saved")
     if results.tournament.not_judged:
         raise typer.Exit(3)

@@ -9,8 +9,7 @@ import shutil
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
-from hashlib import file_digest, sha256
+from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import Lock
@@ -24,7 +23,7 @@ from ttt_env.bots.protocol import Question, read_answer
 from ttt_env.errors import NoVerdictError, ParameterError, PlayerError, TttEnvError, brief
 from ttt_env.rules import Between, Game, Position, Seconds, checked, get_game, strip_brackets
 from ttt_env.storage import game_to_dict
-from ttt_env.storage.models import command_label, script_of
+from ttt_env.storage.models import command_label
 
 TRIES = 2
 """The most attempts to get an answer in a position: after an accident, a fresh process tries again."""
@@ -34,7 +33,6 @@ STARTUP = 10.0
 """Seconds that a process has in addition for its first answer, by default."""
 _TIMED_OUT_TWICE = "timed out: it has timed out twice in a position, and is not asked again"
 _MOST_MEMORY = 1 << 30  # mebibytes
-_DIGITS = 12  # of the fingerprint
 _SCRIPTS = (".py", ".js", ".mjs", ".ts", ".sh", ".rb", ".pl", ".lua", ".php", ".jar", ".r", ".jl")
 
 
@@ -133,26 +131,6 @@ class CommandAgent(AskedAgent):
             file, function = self._function
             return f"{Path(file).name}:{function}"
         return command_label(self.arguments, self.folder)
-
-    @cached_property
-    def identity(self) -> str:
-        """The label, and a fingerprint of the command line, the program and the script.
-
-        It tells a tournament that a bot has changed, unless the change is in another file.
-        """
-        fingerprint = sha256(repr(self.arguments).encode("utf-8", "surrogatepass"))
-        for path in (
-            _executable(self.arguments[0], self.folder),
-            *(self.folder / each for each in self._script),
-        ):
-            if path is not None:
-                with Path(path).open("rb") as file:
-                    fingerprint.update(file_digest(file, "sha256").digest())
-        return f"{self!r} ({fingerprint.hexdigest()[:_DIGITS]})"
-
-    @property
-    def _script(self) -> list[str]:
-        return [self._function[0]] if self._function else script_of(self.arguments, self.folder)
 
     def answer(self, position: Position) -> Answer:  # noqa: D102
         accidents: list[AccidentError] = []

@@ -9,9 +9,12 @@ from ttt_env.analysis.verdict import summary_line
 from ttt_env.bots.contest import Contest, Verdict
 from ttt_env.render.table import Column, Table, as_markdown
 from ttt_env.render.words import signed
+from ttt_env.storage import as_file_name
 from ttt_env.tournament.matches import N_REPEATED_QUERIES, PlayedGame
 from ttt_env.tournament.standings import PRIOR, Standing, share
 
+CERTIFICATES = "certificates"
+_NAME_LETTERS = 50  # of an entry, in the name of a file
 NO_MATCH = "·"
 NOT_JUDGED = "not judged"
 RANKING = (
@@ -52,22 +55,27 @@ class Documents:
         """The verdict on an entry."""
         return self.contest.verdicts.get(name, Verdict(None, "the tournament has not got that far"))
 
+    def certificate_file(self, name: str) -> str:
+        """The file of an entry's certificate in the folder of the results."""
+        number = self.plan.names.index(name) + 1
+        return f"{CERTIFICATES}/{number:03}-{as_file_name(name)[:_NAME_LETTERS]}.certificate.json"
+
     def games(self) -> Iterator[TournamentGame]:
         """All games, in the order in which they were played."""
         for pair in self.contest.schedule:
-            counts = pair not in self.contest.journal.computed
-            for number, game in enumerate(self.contest.games_of(pair)):
-                yield TournamentGame(*pair.seated(number), game, counts)
+            match = self.contest.matches.get(pair)
+            for number, game in enumerate(self.contest.games[pair]):
+                yield TournamentGame(*pair.seated(number), game, counts=match is None or not match.exact)
 
     def notes(self) -> list[str]:
         """The sentences that a reader needs to understand the numbers."""
         lines, matches = [], self.tournament.pairs.values()
         if not self.tournament.is_complete:
-            lines.append("The tournament is not finished: rerun the command to resume it.")
+            lines.append("The tournament was stopped before its end.")
         lines += [f"{name} is set aside: {why}." for name, why in self.contest.players.set_aside.items()]
         lines += [
             f"{each.first} v {each.second} is not judged, and does not count, as "
-            f"{name} did not answer: {why}. Rerun the command to try again."
+            f"{name} did not answer: {why}."
             for each, (name, why) in self.not_judged.items()
         ]
         if n_computed := sum(each.exact for each in matches):
@@ -201,7 +209,6 @@ class Documents:
     def _entry_facts(self, standing: Standing) -> dict[str, Any]:
         name = standing.name
         certificate, lack, not_judged = self.verdict(name)
-        file = self.contest.certificate_file(name)
         return {
             **standing._asdict(),
             "author": self.authors[name],
@@ -214,7 +221,7 @@ class Documents:
                 "refutation": None
                 if certificate.refuted_as is None
                 else {"seat": certificate.refuted_as, "record": str(certificate.shortest_refutation)},
-                "file": file.relative_to(self.contest.folder).as_posix(),
+                "file": self.certificate_file(name),
             },
             "proved": self.proof_text(name),
             "not_certified": lack or None,

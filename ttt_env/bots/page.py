@@ -1,19 +1,21 @@
 """The page of a tournament, which needs no other file and no network, and the files beside it."""
 
-import json
 from collections import Counter
 from functools import cached_property
 from importlib.resources import files as resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ttt_env.agent import quote_reply
 from ttt_env.analysis.known import MoveVerdict, judge
 from ttt_env.analysis.verdict import verdict_in_a_line
-from ttt_env.bots.documents import LEGEND, RANKING, RATINGS, Documents
+from ttt_env.bots.documents import CERTIFICATES, LEGEND, RANKING, RATINGS, Documents
+from ttt_env.errors import ParameterError
 from ttt_env.render.layout import TileStyle, layout_of
 from ttt_env.render.svg import document, draw_svg, tile
 from ttt_env.rules import SEATS, GameRecord, Seat
 from ttt_env.storage import write_atomically
+from ttt_env.storage.codec import as_json
 from ttt_env.tournament.matches import PlayedGame
 from ttt_env.tournament.standings import Standing, share
 
@@ -28,22 +30,35 @@ LOOKS = (
     *(TileStyle(seat, accent) for seat in SEATS for accent in ("none", "last", "completed")),
 )
 """The looks of a tile: empty; a stone of X, as the last move, in a completed set; the same of O."""
+RESULTS = "results.json"
 _TEMPLATE = "index.html"
 _SMALL = 112  # pixels: the width of a small board
 
 
-def write_results(results: Documents) -> None:
-    """Write the results of all that is finished to the folder of the tournament. Raises `OSError`."""
+def check_folder(folder: Path) -> None:
+    """Raise `ParameterError` for a folder, or a file, that holds anything but the results of a tournament."""
+    is_other = folder.exists() and not folder.is_dir()
+    if is_other or (folder.is_dir() and any(folder.iterdir()) and not (folder / RESULTS).exists()):
+        raise ParameterError(f"{str(folder)!r} holds something else: choose another folder (--out)")
+
+
+def write_results(results: Documents, folder: Path) -> None:
+    """Write the results of all that is finished to a folder, where they replace others. Raises `OSError`."""
     texts = {
-        "results.json": json.dumps(results.to_dict(), indent=1, ensure_ascii=False) + "\n",
+        RESULTS: as_json(results.to_dict()),
         "table.md": results.to_markdown(),
         "table.csv": results.to_csv(),
         "games.txt": "".join(f"{each.played.record}\n" for each in results.games()),
         "index.html": page(results),
     }
+    for name in results.order:
+        if (certificate := results.verdict(name).certificate) is not None:
+            texts[results.certificate_file(name)] = certificate.to_json()
+    for old in (folder / CERTIFICATES).glob("*.certificate.json"):
+        old.unlink()
     for name, text in texts.items():
         # A program may have sent half a letter.
-        write_atomically(results.contest.folder / name, text.encode("utf-8", "replace"))
+        write_atomically(folder / name, text.encode("utf-8", "replace"))
 
 
 def templates_in(package: str, folder: str) -> "Environment":

@@ -1,8 +1,6 @@
 """The agents of a tournament, made from its entries."""
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from hashlib import sha256
+from collections.abc import Callable
 
 from ttt_env.agent import Agent, AskedAgent, agent_class, make_agent
 from ttt_env.analysis.asking import QueryCount
@@ -11,27 +9,10 @@ from ttt_env.bots import CommandAgent
 from ttt_env.bots.plan import Entry, TournamentPlan
 from ttt_env.errors import TttEnvError
 from ttt_env.rules import split_spec, with_parameters
-from ttt_env.storage import as_file_name
-from ttt_env.storage.models import files_of
+from ttt_env.storage.models import spec_of
 from ttt_env.tournament.matches import judged_table
 
-_DIGITS = 12  # of a fingerprint
 _MOST_RUNNING = 30  # programs, which take tens of MB each; enough for a class without restarts
-
-
-def _fingerprints(agent: Agent, entry: Entry) -> Iterator[str]:
-    """The identities of the programs of an entry's agent, and digests of the files that it names."""
-    yield from _identities(agent)
-    for file in () if isinstance(agent, AskedAgent) else files_of(str(entry.source)):
-        with suppress(OSError):
-            yield sha256(file.read_bytes()).hexdigest()[:_DIGITS]
-
-
-def _identities(agent: Agent) -> Iterator[str]:
-    if isinstance(agent, AskedAgent):
-        yield agent.identity
-    for part in agent.parts:
-        yield from _identities(part)
 
 
 class Players:
@@ -49,13 +30,9 @@ class Players:
         self._tables: dict[str, PolicyTable] = {}
         self.set_aside: dict[str, str] = {}
         """The entries that cannot play, with the reason."""
-        self.fingerprints: dict[str, str] = {}
-        """A fingerprint of the program or the model of each entry that has one."""
         for entry in plan.entries:
             try:
                 self._agents[entry.name] = self._make(entry)
-                if fingerprint := "+".join(_fingerprints(self._agents[entry.name], entry)):
-                    self.fingerprints[entry.name] = fingerprint
             except (TttEnvError, ImportError, OSError) as error:
                 self.set_aside[entry.name] = str(error)
 
@@ -70,18 +47,10 @@ class Players:
             _end(agent)
 
     def _make(self, entry: Entry) -> Agent:
-        limits = {"timeout": entry.timeout, "startup": entry.startup}
-        if entry.kind == "command":
-            return CommandAgent(
-                self._plan.game, entry.source, folder=entry.folder, memory=entry.memory, **limits
-            )
-        spec = str(entry.source)
-        is_program = agent_class(split_spec(spec).name) is CommandAgent
-        return make_agent(with_parameters(spec, limits) if is_program else spec, self._plan.game)
-
-    def file_name(self, name: str) -> str:
-        """The stem of the names of an entry's files, from its number in the plan and its name."""
-        return f"{self._plan.names.index(name) + 1:03}-{as_file_name(name)}"
+        spec = spec_of(entry.agent)
+        if agent_class(split_spec(spec).name) is CommandAgent:
+            spec = with_parameters(spec, self._plan.limits)
+        return make_agent(spec, self._plan.game)
 
     def is_asked_agent(self, name: str) -> bool:
         """True for a program or a language model."""

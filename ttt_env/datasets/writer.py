@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ttt_env.agent import Agent, AgentLike, make_agent, named_agents
+from ttt_env.agent import AgentLike, make_agent, named_agents
 from ttt_env.analysis.layers import Bools, reachable
 from ttt_env.analysis.play import play_cells
 from ttt_env.analysis.solution import distances
@@ -28,7 +28,6 @@ from ttt_env.rules import (
     get_game,
 )
 from ttt_env.storage import write_atomically
-from ttt_env.storage.locks import hold_lock
 from ttt_env.text.wording import rules_text
 
 with extra_for("data sets need", "data"):
@@ -130,7 +129,6 @@ def write_dataset(
 
     Raises:
         GameTooLargeError: The game has more than 18 cells.
-        ResultFileError: Another process is writing to this folder.
         ImportError: pyarrow, of the extra `data`, is not installed.
 
     Example:
@@ -147,11 +145,6 @@ def write_dataset(
     check_enumerable(game)
     by_name = named_agents(players)
     agents = {name: make_agent(agent, game) for name, agent in by_name.items()}
-    with hold_lock(folder):
-        _write_all(game, folder, agents, games, seed)
-
-
-def _write_all(game: Game, folder: Path, agents: dict[str, Agent], games: int, seed: int) -> None:
     _write(folder / "positions.parquet", _POSITIONS, map(_position_columns, _unfinished(game)))
     rows = []
     for number in range(games):

@@ -4,12 +4,10 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from ttt_env.errors import ParameterError
 from ttt_env.rules import Game, get_game, split_items, split_spec, strip_brackets
-from ttt_env.rules.specs import key_of
 from ttt_env.storage.archive import array_names
 from ttt_env.storage.game_file import load_game
 
@@ -58,35 +56,14 @@ def spec_of(text: str) -> str:
     return f"{agent}:{text}"
 
 
-def files_of(text: str) -> list[Path]:
-    """All files that a spec string names, nested agents included: models, programs and their scripts."""
-    spec = split_spec(text)
-    values = [item if key_of(item) is None else item.partition("=")[2] for item in spec.items]
-    names = [spec.name, *filter(None, [spec.value]), *values]
-    names += [f"{name}.zip" for name in names] + [
-        word for name in names for word in strip_brackets(name).split()
-    ]
-    files = {Path(name): None for name in names if os.path.isfile(name)}
-    for value in values:
-        for part in {value.strip(), *split_items(value.strip(), "+")}:
-            if part.endswith(".py") or ":" in part:
-                with suppress(ParameterError):  # it is not a spec, but a path with a colon or several specs
-                    files |= dict.fromkeys(files_of(part))
-    return sorted(files)
-
-
 def command_label(arguments: Sequence[str], folder: Path = Path()) -> str:
     """The name of a command in results: its program and its script, as in "python mybot.py".
 
     Other arguments are never shown, since some may be secret.
     """
-    return " ".join(Path(each).name for each in (arguments[0], *script_of(arguments, folder)))
-
-
-def script_of(arguments: Sequence[str], folder: Path = Path()) -> list[str]:
-    """The first argument of a command that is not an option, if it is a file."""
     words = [argument for argument in arguments[1:] if not argument.startswith("-")]
-    return [word for word in words[:1] if os.path.isfile(folder / word)]
+    script = [word for word in words[:1] if os.path.isfile(folder / word)]
+    return " ".join(Path(each).name for each in (arguments[0], *script))
 
 
 def label_of(text: str) -> str:

@@ -13,9 +13,8 @@ from ttt_env.analysis.evaluation import exact_match, exploitability, sampled_gam
 from ttt_env.analysis.play import moves_between
 from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.analysis.results import Ending, Exploitability, Match, match_of_games
-from ttt_env.errors import ForfeitError, NoVerdictError, PlayerError, ResultFileError
+from ttt_env.errors import ForfeitError, NoVerdictError, PlayerError
 from ttt_env.rules import SEATS, Game, GameRecord, Position, Seat, is_enumerable, is_tabulated, other_seat
-from ttt_env.storage.codec import decode_value
 
 _BATCH = 100
 
@@ -46,14 +45,6 @@ def both_sides(pairs: Mapping[Pair, Match]) -> dict[tuple[str, str], Match]:
     return matches
 
 
-class _Line(NamedTuple):
-    """A game as a file stores it."""
-
-    record: GameRecord
-    forfeit: Outcome | None
-    reply: str
-
-
 class PlayedGame(NamedTuple):
     """A game that was played, and the forfeit that ended it, if there was one."""
 
@@ -76,14 +67,6 @@ class PlayedGame(NamedTuple):
         """The game as a dictionary for JSON."""
         outcome, reply = (None, "") if self.forfeit is None else self.forfeit[1:]
         return {"record": str(self.record), "forfeit": outcome, "reply": reply}
-
-    @classmethod
-    def read(cls, data: Mapping[str, Any], game: Game) -> "PlayedGame":
-        """The game of a `to_dict`. Raises `ResultFileError` for a game that cannot end in this way."""
-        record, outcome, reply = decode_value(_Line, data, game)
-        if (outcome is None) is not record.is_over or outcome == "played":
-            raise ResultFileError(f"record: {record}: expected an end on the board or in a forfeit, not both")
-        return cls(record, Forfeit(record.positions()[-1], outcome, reply) if outcome else None)
 
 
 class NotCountedError(Exception):

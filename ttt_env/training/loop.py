@@ -27,7 +27,6 @@ from ttt_env.rules import (
     get_game,
 )
 from ttt_env.storage import open_regular, reason, write_atomically
-from ttt_env.storage.locks import hold_lock
 from ttt_env.training.evaluation import Evaluation, Report, Until, evaluate
 
 _HEAD = b"ttt_env checkpoint 4\n"  # followed by the SHA-256 of the rest
@@ -180,7 +179,7 @@ class TrainingOptions:
     def run(self, report: Report | None = None) -> Agent:
         """Train the agent and return it, as `train` does."""
         threads = one_thread() if self.learner.uses_torch else nullcontext()
-        with threads, nullcontext() if self.out is None else hold_lock(self.out):
+        with threads:
             file = None if self.out is None else checkpoint_of(self.out)
             training = self.begin(report, file if self.resume else None)
             training.checkpoint = file
