@@ -26,7 +26,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         try:
             line = parse_json(text)
         except ResultFileError as error:
-            raise ResultFileError(f"{path}, line {number}: it is not JSON: {error}") from error
+            raise ResultFileError(f"{path}, line {number}: {error}") from error
         if not isinstance(line, dict):
             raise ResultFileError(f"{path}, line {number}: it is not an object")
         lines.append(line)
