@@ -28,7 +28,7 @@ from frameworks import run as frameworks
 from marked import write_table
 
 import ttt_env
-from ttt_env.errors import ResultFileError
+from ttt_env.errors import FileError
 from ttt_env.storage import as_file_name
 
 HERE = Path(__file__).resolve().parent
@@ -174,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parsed(arguments)
     try:
         status: Any = options.command(options)
-    except ResultFileError as error:  # names the file and the line
+    except FileError as error:  # names the file and the line
         print(error, file=sys.stderr)
         return 1
     return int(status)

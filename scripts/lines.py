@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ttt_env.errors import ResultFileError
+from ttt_env.errors import FileError
 from ttt_env.storage import parse_json, write_atomically
 
 try:
@@ -19,16 +19,16 @@ except ImportError:  # Windows, where files are not locked
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """The objects of a file of lines; none if there is no file.
 
-    Raises `ResultFileError`, which names the line, for one that is not an object.
+    Raises `FileError`, which names the line, for one that is not an object.
     """
     lines = []
     for number, text in enumerate(path.read_text("utf-8").splitlines() if path.exists() else (), 1):
         try:
             line = parse_json(text)
-        except ResultFileError as error:
-            raise ResultFileError(f"{path}, line {number}: {error}") from error
+        except FileError as error:
+            raise FileError(f"{path}, line {number}: {error}") from error
         if not isinstance(line, dict):
-            raise ResultFileError(f"{path}, line {number}: it is not an object")
+            raise FileError(f"{path}, line {number}: it is not an object")
         lines.append(line)
     return lines
 

@@ -76,23 +76,11 @@ class EpisodeOrderError(TttEnvError, RuntimeError):
     """`step` before `reset`, or after the end of the episode."""
 
 
-class PolicyFileError(TttEnvError):
-    """A file that holds no policy for this game, or none that is safe to load."""
+class FileError(TttEnvError):
+    """A file that is missing, damaged, of another kind, game or version, or that cannot be written.
 
-
-class GameLogError(TttEnvError):
-    """A file that is not a log of games, or cannot be read or written."""
-
-
-class ResultFileError(TttEnvError):
-    """A file or data without a result of the kind expected, or with one that contradicts itself.
-
-    Also a file of results that cannot be read, written or locked.
+    Also text in the format of such a file.
     """
-
-
-class TournamentFileError(TttEnvError):
-    """A file that does not describe a tournament, or one with fewer than two entries that can play."""
 
 
 class ProofError(TttEnvError):

@@ -21,7 +21,7 @@ from contest.entries import TEACHERS, Entry
 from contest.protocol import Attempt, Ended, Point, judge_table
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.dossier import versions
-from ttt_env.errors import ResultFileError, TttEnvError
+from ttt_env.errors import FileError, TttEnvError
 from ttt_env.rules import Game
 from ttt_env.storage import file_errors
 from ttt_env.storage.codec import decode_value
@@ -110,18 +110,18 @@ def table_of(game: Game, arrays: Table) -> Lookup:
 def read(file: Path) -> list[Record]:
     """The lines of a file; none if there is no such file.
 
-    Raises `ResultFileError`, which names the file, for one that cannot be read, and also the line and the
+    Raises `FileError`, which names the file, for one that cannot be read, and also the line and the
     entry for an entry that is missing, or has a wrong type or range.
     """
-    with file_errors(file, "read", ResultFileError):
+    with file_errors(file, "read", FileError):
         records = read_lines(file)
     for number, record in enumerate(records, 1):
         if record.get("format") != FORMAT:
-            raise ResultFileError(f"{file}, line {number}: it is not a line of a leaderboard ({FORMAT})")
+            raise FileError(f"{file}, line {number}: it is not a line of a leaderboard ({FORMAT})")
         try:
             _check(record)
         except TttEnvError as error:
-            raise ResultFileError(f"{file}, line {number}: {error}") from error
+            raise FileError(f"{file}, line {number}: {error}") from error
     return records
 
 
@@ -143,17 +143,17 @@ class _Line(NamedTuple):
 
 
 def _check(data: Record) -> None:
-    """Raise `ResultFileError` for an entry that is missing, or has a wrong type or range."""
+    """Raise `FileError` for an entry that is missing, or has a wrong type or range."""
     line = decode_value(_Line, data)
     if line.teacher not in TEACHERS:
-        raise ResultFileError(f"teacher: {line.teacher!r}, expected one of {', '.join(TEACHERS)}")
+        raise FileError(f"teacher: {line.teacher!r}, expected one of {', '.join(TEACHERS)}")
     if ttt_env.get_game(line.game).name != line.game:
-        raise ResultFileError(f"game: {line.game!r}, expected {ttt_env.get_game(line.game).name!r}")
+        raise FileError(f"game: {line.game!r}, expected {ttt_env.get_game(line.game).name!r}")
     if not line.curve:
-        raise ResultFileError("curve: it has no points")
+        raise FileError("curve: it has no points")
     for point in [decode_value(Point, data), *map(Point._make, line.curve)]:
         if min(point) < 0 or max(point[3:]) > 1:
-            raise ResultFileError(f"curve: {point}, expected numbers ≥ 0, and shares up to 1")
+            raise FileError(f"curve: {point}, expected numbers ≥ 0, and shares up to 1")
 
 
 def files_in(paths: Iterable[Path]) -> list[Path]:
@@ -163,12 +163,12 @@ def files_in(paths: Iterable[Path]) -> list[Path]:
 
 
 def read_all(paths: Iterable[Path]) -> list[Record]:
-    """The lines of these files and folders. Raises `ResultFileError` for one without lines, and as `read`."""
+    """The lines of these files and folders. Raises `FileError` for one without lines, and as `read`."""
     found = {path: [record for file in files_in([path]) for record in read(file)] for path in paths}
     for path, records in found.items():
         if not records:
             why = "holds no lines of a leaderboard" if path.exists() else "does not exist"
-            raise ResultFileError(f"{path} {why}")
+            raise FileError(f"{path} {why}")
     return [record for records in found.values() for record in records]
 
 

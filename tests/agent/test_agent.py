@@ -40,7 +40,7 @@ from ttt_env.agents.combining import Epsilon
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.agents.mcts.agent import MCTS
 from ttt_env.agents.planning.planners import Minimax, Softmax
-from ttt_env.errors import ParameterError, PolicyError, PolicyFileError, UnknownAgentError, UnknownGameError
+from ttt_env.errors import FileError, ParameterError, PolicyError, UnknownAgentError, UnknownGameError
 from ttt_env.rules.specs import split_spec
 
 
@@ -421,7 +421,7 @@ class TestMakeAgent:
         proof = Path(__file__).parents[2] / "docs" / "proofs" / "tictactoe-v0.npz"
         assert type(make_agent(str(proof))).__name__ == "ProvedStrategy"
         for name in ("none.zip", "none.npz"):
-            with pytest.raises(PolicyFileError, match=name):
+            with pytest.raises(FileError, match=name):
                 make_agent(f"{tmp_path}/{name}")
 
     def test_mismatched_game_is_refused(self):

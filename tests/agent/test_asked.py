@@ -20,7 +20,7 @@ from ttt_env.agent import Answer, AskedAgent
 from ttt_env.analysis import policy_table
 from ttt_env.analysis.asking import AnswerFile
 from ttt_env.analysis.dossier import dossier
-from ttt_env.errors import ParameterError, ResultFileError
+from ttt_env.errors import FileError, ParameterError
 from ttt_env.rules.symmetry import canonical, symmetries, transform
 
 GAMES = [TICTACTOE, ttt_env.get_game("tictactoe-v0:misere=true"), ttt_env.get_game("mnk-v0:m=3,n=2,k=2")]
@@ -337,7 +337,7 @@ class TestAnswerFile:
     def test_foreign_file_is_not_modified(self, tmp_path, text):
         path = tmp_path / "diary.txt"
         path.write_text(text)
-        with pytest.raises(ResultFileError, match=r"diary\.txt holds no answers"):
+        with pytest.raises(FileError, match=r"diary\.txt holds no answers"):
             ttt_env.certify(perfect, answers=path)
         assert path.read_text() == text
 
@@ -349,13 +349,13 @@ class TestAnswerFile:
         whole = answers.read_text()
         answers.write_text(f"{whole}{line}\n")
         number = whole.count("\n") + 1
-        with pytest.raises(ResultFileError, match=rf"answers\.jsonl, line {number}: {message}"):
+        with pytest.raises(FileError, match=rf"answers\.jsonl, line {number}: {message}"):
             ttt_env.certify(perfect, answers=answers)
 
     def test_full_disk_is_reported_and_answers_are_kept(self, tmp_path):
         pytest.importorskip("resource")
         path = tmp_path / "answers.jsonl"
-        with files_of_at_most(10_000), pytest.raises(ResultFileError) as caught:
+        with files_of_at_most(10_000), pytest.raises(FileError) as caught:
             ttt_env.certify(lowest, answers=path)
         assert "answers.jsonl cannot be written: File too large" in str(caught.value)
         assert 9_000 < path.stat().st_size <= 10_000
@@ -385,7 +385,7 @@ class TestAnswerFile:
             (Erring(0, 0.0), TICTACTOE, "Erring on tictactoe-v0"),
             (perfect, GAMES[2], "perfect on mnk-v0"),
         ):
-            with pytest.raises(ResultFileError, match=of + other):
+            with pytest.raises(FileError, match=of + other):
                 ttt_env.certify(function, game, answers=answers)
         assert answers.read_bytes() == before
 
@@ -407,7 +407,7 @@ class TestAnswerFile:
         position, rest = {"position": "OX./XX./..O"}, {"cell": 2, "outcome": "played", "reply": ""}
         with answers.open("a") as file:
             file.write(json.dumps(position if change is None else position | rest | change) + "\n")
-        with pytest.raises(ResultFileError, match=rf"answers\.jsonl, line \d+: {at}: "):
+        with pytest.raises(FileError, match=rf"answers\.jsonl, line \d+: {at}: "):
             ttt_env.certify(perfect, answers=answers)
 
     def test_changed_player_is_detected(self, tmp_path):
@@ -424,13 +424,13 @@ class TestAnswerFile:
         assert f"{first.n_queries:,} answers from answers.jsonl of " in str(again) and again == first
         plays[TICTACTOE.start] = 0
         reports = r"answered cell 4 in \.\.\./\.\.\./\.\.\., and cell 0 now: name another file"
-        with pytest.raises(ResultFileError, match=reports):
+        with pytest.raises(FileError, match=reports):
             ttt_env.certify(player, answers=path)
 
     def test_answers_need_queried_agent_and_file_path(self, tmp_path):
         with pytest.raises(ParameterError, match=r"answers=.*functions, programs and language models"):
             ttt_env.certify("minimax", answers=tmp_path / "a")
-        with pytest.raises(ResultFileError, match="it is a folder"):
+        with pytest.raises(FileError, match="it is a folder"):
             ttt_env.certify(perfect, answers=tmp_path)
 
 

@@ -13,7 +13,7 @@ from tests.support.games import open_boards, random_positions
 from ttt_env.agent import agent_class, parameters_of
 from ttt_env.agent.learner import Budget
 from ttt_env.agents.learned.value_network import ValueNetworkLearner
-from ttt_env.errors import GameTooLargeError, PolicyFileError
+from ttt_env.errors import FileError, GameTooLargeError
 from ttt_env.rules.symmetry import symmetries, transform_boards
 
 GAMES = {
@@ -295,7 +295,7 @@ def test_varying_agents_are_not_stationary(spec):
 
 @pytest.mark.parametrize(("spec", "name"), REFUSED)
 def test_unplayable_game_is_refused(make, spec, name):
-    with pytest.raises((GameTooLargeError, PolicyFileError), match=GAMES[name].name):
+    with pytest.raises((GameTooLargeError, FileError), match=GAMES[name].name):
         make(spec, name).policy(GAMES[name].start)  # A model is checked only when it plays.
 
 

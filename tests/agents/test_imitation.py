@@ -9,7 +9,7 @@ import ttt_env
 from tests.support.games import TICTACTOE, open_boards
 from ttt_env import Game, GameRecord, Position
 from ttt_env.agents.learned.imitation import Imitation
-from ttt_env.errors import GameLogError
+from ttt_env.errors import FileError
 from ttt_env.rules.symmetry import symmetries, transform
 from ttt_env.storage.game_log import PERSON, GameLog
 
@@ -71,7 +71,7 @@ def test_spec_sets_path_and_fallback(path):
     write_games(path, "tictactoe-v0: 4 0 8")
     for spec in (f"imitation:{path}", f"imitation:path={path},fallback=(softmax:temperature=0.1)"):
         assert ttt_env.make_agent(spec).policy(TICTACTOE.start)[4] == 1
-    with pytest.raises(GameLogError, match="no game log nowhere"):
+    with pytest.raises(FileError, match="no game log nowhere"):
         ttt_env.make_agent("imitation:nowhere.sqlite")
     with pytest.raises(ttt_env.errors.UnknownAgentError, match="did you mean minimax"):
         ttt_env.make_agent("imitation:fallback=minmax")

@@ -20,7 +20,7 @@ from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork
 from ttt_env.agents.mcts import search as mcts_search
 from ttt_env.agents.mcts.agent import MCTS
 from ttt_env.agents.mcts.search import Search
-from ttt_env.errors import ImpossiblePositionError, ParameterError, PolicyFileError, brief
+from ttt_env.errors import FileError, ImpossiblePositionError, ParameterError, brief
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import cells_of
 
@@ -496,7 +496,7 @@ def test_spec_loads_network_from_file(tmp_path):
     again = pickle.loads(pickle.dumps(agent))
     assert agent.policy(game.start).tolist() == again.policy(game.start).tolist()
     assert json.loads(agent.search.to_json())["playout"] is None
-    with pytest.raises(PolicyFileError, match="value-network is included for tictactoe-v0"):
+    with pytest.raises(FileError, match="value-network is included for tictactoe-v0"):
         ttt_env.make_agent("mcts:evaluate=value-network", "square-v0")
 
 

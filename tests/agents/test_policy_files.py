@@ -8,7 +8,7 @@ from tests.support.agents import learner, network
 from tests.support.games import TICTACTOE, open_boards
 from ttt_env.agents.learned.value_network import ValueNetworkLearner
 from ttt_env.alphazero.agent import AlphaZero
-from ttt_env.errors import PolicyFileError
+from ttt_env.errors import FileError
 from ttt_env.storage.archive import MOST_BYTES, save_arrays
 
 SAVED = {
@@ -41,11 +41,11 @@ def test_saved_agent_plays_the_same(saved_agents, name):
 def test_file_of_other_game_or_agent_is_refused(saved_agents, name):
     _, folder = saved_agents
     for other in ("square-v0", "tictactoe-v0:misere=true"):
-        with pytest.raises(PolicyFileError, match=f"of tictactoe-v0, not of {other}"):
+        with pytest.raises(FileError, match=f"of tictactoe-v0, not of {other}"):
             ttt_env.make_agent(f"{name}:{folder}/{name}.npz", other)
     lacks = {"lookup": "codes", "q-learning": "positions", "value-network": "empty", "alphazero": "block"}
     stranger = "q-learning" if name == "lookup" else "lookup"
-    with pytest.raises(PolicyFileError, match=f"lacks {lacks[name]}"):
+    with pytest.raises(FileError, match=f"lacks {lacks[name]}"):
         ttt_env.make_agent(f"{name}:{folder}/{stranger}.npz")
 
 
@@ -109,7 +109,7 @@ def test_invalid_arrays_are_refused(saved_agents, name, change, tmp_path):
         arrays = {**file, **change}
     path = tmp_path / "wrong.npz"
     np.savez(path, **{key: array for key, array in arrays.items() if array is not None})
-    with pytest.raises(PolicyFileError, match=rf"wrong\.npz.*({MESSAGES[name]})"):
+    with pytest.raises(FileError, match=rf"wrong\.npz.*({MESSAGES[name]})"):
         ttt_env.make_agent(f"{name}:{path}")
 
 
@@ -120,7 +120,7 @@ def test_pickled_objects_are_never_loaded(saved_agents, tmp_path):
 
     with np.load(saved_agents[1] / "lookup.npz") as file:
         np.savez(tmp_path / "bomb.npz", **{**file, "codes": np.array([Bomb()], dtype=object)})
-    with pytest.raises(PolicyFileError, match="something else than numbers"):
+    with pytest.raises(FileError, match="something else than numbers"):
         ttt_env.make_agent(f"lookup:{tmp_path}/bomb.npz")
 
 
@@ -128,7 +128,7 @@ def test_unwritable_path_is_reported(saved_agents, tmp_path):
     table = saved_agents[0]["lookup"]
     (tmp_path / "file").touch()
     for path in (tmp_path, tmp_path / "file" / "table.npz"):
-        with pytest.raises(PolicyFileError, match=f"{path} cannot be written"):
+        with pytest.raises(FileError, match=f"{path} cannot be written"):
             table.save(path)
     table.save(tmp_path / "new" / "table.npz")
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["table.npz"]
@@ -136,6 +136,6 @@ def test_unwritable_path_is_reported(saved_agents, tmp_path):
 
 def test_too_large_file_is_not_written(tmp_path):
     huge = np.broadcast_to(np.uint8(0), (MOST_BYTES + 1,))
-    with pytest.raises(PolicyFileError, match="policy files hold up to 2,147,483,648"):
+    with pytest.raises(FileError, match="policy files hold up to 2,147,483,648"):
         save_arrays(tmp_path / "huge.npz", TICTACTOE, {"huge": huge})
     assert not [*tmp_path.iterdir()]

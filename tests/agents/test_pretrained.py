@@ -14,7 +14,7 @@ from ttt_env.agents.pretrained import PretrainedTable
 from ttt_env.alphazero.network import load_network
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.play import play_game
-from ttt_env.errors import PolicyFileError
+from ttt_env.errors import FileError
 
 NAMES = ("ppo", "dqn", "q-learning", "value-network", "alphazero")
 MAX_TABLE_BYTES, MAX_NETWORK_BYTES = 100_000, 300_000  # Bytes of a file, and of a file with a network.
@@ -120,5 +120,5 @@ def test_pretrained_table_is_loaded_by_name(tmp_path):
     np.testing.assert_allclose(Some(game).policies(boards), expected, atol=1e-6)
     Lookup.of("random").save(tmp_path / "t.npz")
     assert Some(game, str(tmp_path / "t.npz")).policy(game.start.play(0))[1] == pytest.approx(1 / 8)
-    with pytest.raises(PolicyFileError, match="nobody is included for no game, not for tictactoe-v0"):
+    with pytest.raises(FileError, match="nobody is included for no game, not for tictactoe-v0"):
         No(game)

@@ -5,7 +5,7 @@ import pytest
 
 import ttt_env
 from tests.support.games import TICTACTOE, open_boards
-from ttt_env.errors import ParameterError, PolicyFileError, UnknownAgentError
+from ttt_env.errors import FileError, ParameterError, UnknownAgentError
 
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
@@ -106,7 +106,7 @@ def test_model_of_other_game_is_refused(tmp_path):
     model = new_model("A2C", game="square-v0")
     model.save(tmp_path / "square.zip")
     for given, name in ((f"sb3:{tmp_path}/square.zip", "square.zip"), (model, "this A2C")):
-        with pytest.raises(PolicyFileError, match=f"{name} is not a model for tictactoe-v0"):
+        with pytest.raises(FileError, match=f"{name} is not a model for tictactoe-v0"):
             ttt_env.make_agent(given)
 
 
@@ -114,7 +114,7 @@ def test_trained_model_remembers_its_game(tmp_path):
     ttt_env.train(algo="a2c", steps=10, out=tmp_path / "model.zip")
     assert ttt_env.make_agent(f"sb3:{tmp_path}/model.zip", "mnk-v0:m=3,n=3,k=3")
     for other in ("mnk-v0:m=3,n=3,k=2", "tictactoe-v0:misere=true"):
-        with pytest.raises(PolicyFileError, match=f"a model for tictactoe-v0, not for {other}"):
+        with pytest.raises(FileError, match=f"a model for tictactoe-v0, not for {other}"):
             ttt_env.make_agent(f"sb3:{tmp_path}/model.zip", other)
 
 
@@ -123,7 +123,7 @@ def test_invalid_model_file_is_refused(content, tmp_path):
     path = tmp_path / "model.zip"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(PolicyFileError, match=r"model\.zip is not a model"):
+    with pytest.raises(FileError, match=r"model\.zip is not a model"):
         ttt_env.make_agent(f"sb3:{path}")
 
 
@@ -211,7 +211,7 @@ def test_spaces_are_checked_before_network_is_built(tmp_path):
     model = new_model("A2C")
     model.action_space = Discrete(10**12)
     model.save(tmp_path / "model.zip")
-    with pytest.raises(PolicyFileError, match=r"not a model for tictactoe-v0.*1000000000000"):
+    with pytest.raises(FileError, match=r"not a model for tictactoe-v0.*1000000000000"):
         ttt_env.make_agent(f"sb3:{tmp_path}/model.zip")
 
 
@@ -222,5 +222,5 @@ def test_diverged_model_is_refused(tmp_path):
     with torch.no_grad():
         next(model.policy.parameters())[0] = torch.nan
     model.save(tmp_path / "model.zip")
-    with pytest.raises(PolicyFileError, match=r"model\.zip .* one of its weights is not finite"):
+    with pytest.raises(FileError, match=r"model\.zip .* one of its weights is not finite"):
         ttt_env.make_agent(f"sb3:{tmp_path}/model.zip")

@@ -15,7 +15,7 @@ from tests.support.naive_puct import NaivePuct, completing, wins_by_threats
 from ttt_env.alphazero.agent import AlphaZero
 from ttt_env.alphazero.network import NetworkSize, PolicyValueNetwork, is_convolutional, shapes_of
 from ttt_env.alphazero.search import PuctSearch, SearchResults
-from ttt_env.errors import ParameterError, PolicyFileError
+from ttt_env.errors import FileError, ParameterError
 from ttt_env.rules.boards import Boards
 from ttt_env.rules.game import Position, cells_of
 from ttt_env.rules.symmetry import canonical, symmetries, transform
@@ -307,7 +307,7 @@ class TestAgent:
     def test_file_with_invalid_settings_is_refused(self, changes, message, tmp_path):
         arrays = {name: array for name, array in (network().arrays() | changes).items() if array is not None}
         save_arrays(tmp_path / "net.npz", TICTACTOE, arrays)
-        with pytest.raises(PolicyFileError, match=message):
+        with pytest.raises(FileError, match=message):
             ttt_env.make_agent(f"alphazero:{tmp_path}/net.npz")
 
     def test_seed_orders_equal_moves(self):

@@ -12,7 +12,7 @@ from ttt_env.agent import checked_policies
 from ttt_env.analysis.keyed import KeyNumbering, keys_of
 from ttt_env.analysis.layers import reached_layers
 from ttt_env.analysis.rows import NO_CELL, chances, compact, is_forfeit, join_rows, least_chance
-from ttt_env.errors import ForfeitError, GameTooLargeError, ParameterError, PolicyError, PolicyFileError
+from ttt_env.errors import FileError, ForfeitError, GameTooLargeError, ParameterError, PolicyError
 
 AGENTS = (
     "random",
@@ -204,7 +204,7 @@ class TestOnAnyBoard:
         assert found.worst_case == {"X": -1, "O": -1} and not found.is_complete and found.n_blunders is None
         assert found.unbeatable is False and found.refutations["X"].value("X") == -1
         assert found.game_value is None and found.refutations["O"] is None
-        with pytest.raises(PolicyFileError, match="make it with complete=True"):
+        with pytest.raises(FileError, match="make it with complete=True"):
             found.table.save("unwritten.npz")
 
     @pytest.mark.slow
@@ -307,7 +307,7 @@ class TestFiles:
     def test_damaged_or_foreign_file_is_refused(self, tmp_path):
         path = tmp_path / "table.npz"
         PolicyTable.of("minimax").save(path)
-        with pytest.raises(PolicyFileError, match="not of tictactoe-v0:misere=true"):
+        with pytest.raises(FileError, match="not of tictactoe-v0:misere=true"):
             PolicyTable(MISERE, str(path))
         arrays = dict(np.load(path))
         for name, change in (
@@ -321,8 +321,8 @@ class TestFiles:
             if name == "positions_4":
                 changed["moves_4"] = arrays["moves_4"][1:]
             np.savez_compressed(path, **changed)
-            with pytest.raises(PolicyFileError, match=r"is not a (complete )?policy table"):
+            with pytest.raises(FileError, match=r"is not a (complete )?policy table"):
                 PolicyTable("tictactoe-v0", str(path))
         np.savez_compressed(path, **arrays | {"supports": arrays["supports"] + 2})
-        with pytest.raises(PolicyFileError, match="not of tictactoe-v0: other supports"):
+        with pytest.raises(FileError, match="not of tictactoe-v0: other supports"):
             PolicyTable("tictactoe-v0", str(path))

@@ -18,7 +18,7 @@ from tests.support.games import LOPSIDED, SHORT, highest, lowest
 from ttt_env import Certificate, Match, Proof, TttEnvError
 from ttt_env.analysis.dossier import dossier
 from ttt_env.analysis.results import match_of
-from ttt_env.errors import ResultFileError
+from ttt_env.errors import FileError
 from ttt_env.storage import codec
 from ttt_env.storage.codec import write_json
 
@@ -72,15 +72,15 @@ class TestRoundTrips:
         data = result.to_dict()
         for key in data:
             if key not in result.DERIVED:
-                with pytest.raises(ResultFileError, match=f"not a saved {type(result).__name__}"):
+                with pytest.raises(FileError, match=f"not a saved {type(result).__name__}"):
                     type(result).from_dict({name: part for name, part in data.items() if name != key})
             for bad_value in ("x", [7], {"a": 1}):
                 try:
                     type(result).from_dict(data | {key: bad_value})
                 except TttEnvError as error:
-                    assert isinstance(error, ResultFileError)
+                    assert isinstance(error, FileError)
         other = Match if not isinstance(result, Match) else Proof
-        with pytest.raises(ResultFileError, match="its format is not"):
+        with pytest.raises(FileError, match="its format is not"):
             other.from_dict(data)
 
 

@@ -30,7 +30,7 @@ from ttt_env.analysis import asking
 from ttt_env.analysis.asking import AnswerFile, answers_of
 from ttt_env.app.console import ProgressLine
 from ttt_env.bots import CommandAgent, process
-from ttt_env.errors import ForfeitError, NoVerdictError, ParameterError, PlayerError, ResultFileError
+from ttt_env.errors import FileError, ForfeitError, NoVerdictError, ParameterError, PlayerError
 
 GAME = ttt_env.get_game("tictactoe-v0")
 SMALL = "mnk-v0:m=2,n=2,k=2"
@@ -292,7 +292,7 @@ class TestSavedAnswers:
             file = AnswerFile(path, GAME, agent.label)
             file.add(GAME.start, Answer(None, "unreadable", "?"))
             message = r"answered unreadable in \.\.\./\.\.\./\.\.\., and raised now: name another file"
-            with pytest.raises(ResultFileError, match=message):
+            with pytest.raises(FileError, match=message):
                 ttt_env.certify(agent, answers=path)
 
 

@@ -22,7 +22,7 @@ from ttt_env.bots.contest import Contest
 from ttt_env.bots.documents import Documents
 from ttt_env.bots.page import write_results
 from ttt_env.bots.plan import read_plan
-from ttt_env.errors import TournamentFileError
+from ttt_env.errors import FileError
 from ttt_env.storage.game_log import read_records
 from ttt_env.tournament.matches import play_to_the_end
 
@@ -138,7 +138,7 @@ class TestFiles:
     def test_bad_file_is_refused_before_play(self, text, message, tmp_path):
         path = tmp_path / "class.toml"
         path.write_text(text, "utf-8")
-        with pytest.raises(TournamentFileError, match=message):
+        with pytest.raises(FileError, match=message):
             Contest(read_plan(path))
         assert os.listdir(tmp_path) == ["class.toml"]
 
@@ -156,7 +156,7 @@ class TestFiles:
             path.write_text("\n".join([*kept[:at], f"{key} = {value}", *kept[at:]]), "utf-8")
             try:
                 read_plan(path)
-            except TournamentFileError as error:
+            except FileError as error:
                 assert key in str(error)
                 n_refused += 1
         assert n_refused >= len(values) - 4

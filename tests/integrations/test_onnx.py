@@ -13,7 +13,7 @@ from tests.support.games import GAMES, TICTACTOE, open_boards, random_positions
 from tests.support.running import ttt
 from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork
 from ttt_env.alphazero.agent import AlphaZero
-from ttt_env.errors import ParameterError, PolicyError, PolicyFileError
+from ttt_env.errors import FileError, ParameterError, PolicyError
 from ttt_env.rules.boards import Boards
 
 pytest.importorskip("onnxscript")
@@ -89,7 +89,7 @@ class TestExport:
         values = agent.explain(game.start).numbers[0].by_cell.values()
         assert len(set(values)) > 1 == len(set(np.array([*values], np.float32)))
         np.testing.assert_array_equal(again.policies(open_boards(game)), agent.policies(open_boards(game)))
-        with pytest.raises(PolicyFileError, match="for rules that differ from mine"):
+        with pytest.raises(FileError, match="for rules that differ from mine"):
             ttt_env.make_agent(f"onnx:{tmp_path}/network.onnx", other)
 
     @pytest.mark.slow
@@ -225,7 +225,7 @@ class TestForeignFiles:
     )
     def test_network_of_other_form_is_refused(self, form, message, tmp_path):
         write_linear(tmp_path / "a.onnx", TICTACTOE, **form)
-        with pytest.raises(PolicyFileError, match=message):
+        with pytest.raises(FileError, match=message):
             ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx")
 
     @pytest.mark.parametrize("content", [None, b"", b"no network", b"PK\x03\x04" * 99])
@@ -233,7 +233,7 @@ class TestForeignFiles:
         if content is not None:
             (tmp_path / "a.onnx").write_bytes(content)
         message = "there is no such file" if content is None else "is not an ONNX network that plays"
-        with pytest.raises(PolicyFileError, match=message):
+        with pytest.raises(FileError, match=message):
             ttt_env.make_agent(f"onnx:{tmp_path}/a.onnx")
 
     @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_file_of_actions_names_lines_that_export_scores(tmp_path):
         torch.onnx.export(
             _AsDocumented(trained.policy), (example,), str(path), input_names=["input"], dynamo=False
         )
-    with pytest.raises(PolicyFileError, match="holds actions, not scores of all cells") as caught:
+    with pytest.raises(FileError, match="holds actions, not scores of all cells") as caught:
         ttt_env.make_agent(f"onnx:{path}")
     first, second = str(caught.value).splitlines()[-2:]
     exec(first, names := {"ttt_env": ttt_env, "model": trained})

@@ -11,7 +11,7 @@ from tests.support.marks import slow
 from tests.support.random_games import random_game
 from ttt_env.agents.advice import advise
 from ttt_env.analysis.known import known_value
-from ttt_env.errors import PolicyFileError, ProofError, ResultFileError
+from ttt_env.errors import FileError, ProofError
 from ttt_env.proofs import file as proof_file
 from ttt_env.proofs import gravity_kernel as kernel
 from ttt_env.proofs.agent import ProvedStrategy
@@ -170,7 +170,7 @@ def test_checkpoint_resumes_search(tmp_path, monkeypatch):
     resumed = prove(SIX_BY_FOUR, checkpoint=path)
     assert resumed.value == whole.value
     assert 0 < resumed.nodes - first.nodes < whole.nodes
-    with pytest.raises(ResultFileError, match="not of"):
+    with pytest.raises(FileError, match="not of"):
         prove(FOUR_BY_FOUR, checkpoint=path)
 
 
@@ -218,7 +218,7 @@ def test_gravity_proof_has_no_strategies(tmp_path):
 def test_proof_file_of_gravity_game_is_refused(tmp_path):
     path = tmp_path / "proof.npz"
     proof_file.write(path, proof_file.ProofContents(FOUR_BY_FOUR.start, (0, 0), (), 1, 0.0, ()))
-    with pytest.raises(ResultFileError, match="has gravity"):
+    with pytest.raises(FileError, match="has gravity"):
         ttt_env.Proof.load(path)
-    with pytest.raises(PolicyFileError, match="has gravity"):
+    with pytest.raises(FileError, match="has gravity"):
         ProvedStrategy(FOUR_BY_FOUR, str(path))

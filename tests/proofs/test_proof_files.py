@@ -20,7 +20,7 @@ from tests.support.naive_proof_checker import mask_of, proof_arrays
 from tests.support.proof_checker import CHECKER, check
 from tests.support.random_games import random_game
 from ttt_env import Game, Proof, get_game, prove
-from ttt_env.errors import ProofError, ResultFileError
+from ttt_env.errors import FileError, ProofError
 from ttt_env.proofs import extraction, state_kernel, strategy_kernel
 from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import automorphisms
@@ -174,7 +174,7 @@ def assert_refused(tmp_path):
     """A function that asserts that the checker or another reader refuses a file of given arrays."""
 
     def refuse(arrays, fault=".", by=check):
-        errors = (ValueError, KeyError, IndexError, TypeError) if by is check else ResultFileError
+        errors = (ValueError, KeyError, IndexError, TypeError) if by is check else FileError
         np.savez(tmp_path / "q.npz", **arrays)
         with pytest.raises(errors, match=fault):
             by(tmp_path / "q.npz")
@@ -402,7 +402,7 @@ def test_damaged_files_are_not_loaded(assert_refused, tmp_path):
         for wrong in (array * 0 + 77, array[1:], array.astype(np.float32), np.array("x")):
             assert_refused({**arrays, name: wrong}, r"q\.npz", by=Proof.load)
     (tmp_path / "q.npz").write_text("{}")
-    with pytest.raises(ResultFileError):
+    with pytest.raises(FileError):
         Proof.load(tmp_path / "q.npz")
 
 
@@ -567,7 +567,7 @@ def load_and_check(path):
     try:
         Proof.load(path).check()
     except ProofError as error:
-        raise ResultFileError(str(error)) from error
+        raise FileError(str(error)) from error
 
 
 @pytest.mark.parametrize("misere", [False, True])
@@ -673,16 +673,16 @@ def test_foreign_checkpoint_is_refused(tmp_path):
     path = tmp_path / "search.npz"
     prove("qubic-v0", nodes=100, checkpoint=path)
     content = path.read_bytes()
-    with pytest.raises(ResultFileError, match="other"):
+    with pytest.raises(FileError, match="other"):
         prove("square-v0", checkpoint=path)
-    with pytest.raises(ResultFileError, match="another position"):
+    with pytest.raises(FileError, match="another position"):
         prove("qubic-v0", get_game("qubic-v0").start.play(0), nodes=100, checkpoint=path)
     assert path.read_bytes() == content
     prove("mnk-v0:m=4,n=3,k=3").save(path)
-    with pytest.raises(ResultFileError, match="not a checkpoint"):
+    with pytest.raises(FileError, match="not a checkpoint"):
         prove("mnk-v0:m=4,n=3,k=3", checkpoint=path)
     path.write_bytes(content[:500])
-    with pytest.raises(ResultFileError, match="not a checkpoint"):
+    with pytest.raises(FileError, match="not a checkpoint"):
         prove("qubic-v0", checkpoint=path)
 
 

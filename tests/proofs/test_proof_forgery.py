@@ -22,7 +22,7 @@ from tests.support.naive_proof_checker import (
 )
 from tests.support.proof_checker import check
 from ttt_env import Game, Position, Proof, get_game, prove, solve
-from ttt_env.errors import ResultFileError
+from ttt_env.errors import FileError
 from ttt_env.rules.game import random_position
 from ttt_env.rules.symmetry import automorphisms
 
@@ -321,7 +321,7 @@ def package_accepts(path):
     """Whether the package confirms a file; None if it cannot be loaded or its game is over."""
     try:
         proof = Proof.load(path)
-    except ResultFileError:
+    except FileError:
         return None
     return None if proof.position.is_over else accepts(Proof.check, proof)
 

@@ -15,7 +15,7 @@ import ttt_env
 from tests.support.refusals import all_raise
 from tests.support.running import ttt
 from ttt_env.app.terminal.board import board
-from ttt_env.errors import GameError, ParameterError, ResultFileError, UnknownGameError
+from ttt_env.errors import FileError, GameError, ParameterError, UnknownGameError
 from ttt_env.render.layout import layout_of
 from ttt_env.render.pixels import draw_pixels
 from ttt_env.render.text import draw_text
@@ -200,7 +200,7 @@ class TestNames:
         for result in results:
             forged = result.to_dict()
             forged["game"]["name"] = name
-            with pytest.raises(ResultFileError, match="or its rules differ from those of"):
+            with pytest.raises(FileError, match="or its rules differ from those of"):
                 type(result).from_dict(forged)
 
     def test_unregistered_game_of_registered_name_is_refused(self, registered_hexagon):

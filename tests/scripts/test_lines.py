@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from lines import change_lines, read_lines
 
-from ttt_env.errors import ResultFileError
+from ttt_env.errors import FileError
 
 pytest.importorskip("fcntl")
 
@@ -38,5 +38,5 @@ def test_change_is_atomic(tmp_path):
     assert path.read_bytes() == whole and list(path.parent.iterdir()) == [path]
     for text, fault in (("[1]", "it is not an object"), ("{", "it is not JSON")):
         path.write_text(f"{{}}\n{text}\n", "utf-8")
-        with pytest.raises(ResultFileError, match=rf"figures\.jsonl, line 2: {fault}"):
+        with pytest.raises(FileError, match=rf"figures\.jsonl, line 2: {fault}"):
             change_lines(path, lambda _: [])

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.games import LOPSIDED
 from ttt_env import Boards, Game, GameRecord, Position
-from ttt_env.errors import ResultFileError
+from ttt_env.errors import FileError
 from ttt_env.storage import codec
 from ttt_env.storage.codec import Saved
 
@@ -103,17 +103,17 @@ def test_result_round_trips_through_json():
     ],
 )
 def test_wrong_type_error_names_entry(names, value, message):
-    with pytest.raises(ResultFileError, match=f"this is not a saved Everything: {message}"):
+    with pytest.raises(FileError, match=f"this is not a saved Everything: {message}"):
         Everything.from_dict(with_value(WHOLE.to_dict(), *names, to=value))
 
 
 def test_missing_entries_are_named_and_unknown_ones_ignored():
     data = WHOLE.to_dict()
     for name in data.keys() - {"format", "double"}:
-        with pytest.raises(ResultFileError, match=f"this is not a saved Everything: {name}: it is missing"):
+        with pytest.raises(FileError, match=f"this is not a saved Everything: {name}: it is missing"):
             Everything.from_dict({key: value for key, value in data.items() if key != name})
     lacking = with_value(data, "pairs", 0, to={"number": 1})
-    with pytest.raises(ResultFileError, match=r"pairs\[0\]\.share: it is missing"):
+    with pytest.raises(FileError, match=r"pairs\[0\]\.share: it is missing"):
         Everything.from_dict(lacking)
     more = {**data, "tomorrow": 3, "inner": {**data["inner"], "more": []}}
     assert Everything.from_dict(more) == Everything.from_dict(data)
@@ -121,7 +121,7 @@ def test_missing_entries_are_named_and_unknown_ones_ignored():
 
 @pytest.mark.parametrize("data", [None, [], "text", {}, {"format": "ttt_env everything 2"}], ids=repr)
 def test_data_of_other_format_is_refused(data):
-    with pytest.raises(ResultFileError, match="its format is not 'ttt_env everything 1'"):
+    with pytest.raises(FileError, match="its format is not 'ttt_env everything 1'"):
         Everything.from_dict(data)
 
 
@@ -129,9 +129,9 @@ def test_error_names_invalid_file(tmp_path):
     path = tmp_path / "wrong.json"
     for text in ("{", "[1]", WHOLE.to_json().replace("true", "1")):
         path.write_text(text, "utf-8")
-        with pytest.raises(ResultFileError, match=r"wrong\.json: this is not a saved Everything: "):
+        with pytest.raises(FileError, match=r"wrong\.json: this is not a saved Everything: "):
             Everything.load(path)
-    with pytest.raises(ResultFileError, match=r"no\.json cannot be read"):
+    with pytest.raises(FileError, match=r"no\.json cannot be read"):
         Everything.load(tmp_path / "no.json")
 
 

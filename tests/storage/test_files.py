@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from ttt_env.errors import GameError, ResultFileError
+from ttt_env.errors import FileError, GameError
 from ttt_env.storage import load_game, parse_toml
 from ttt_env.storage.files import open_regular, write_atomically
 
@@ -119,7 +119,7 @@ class TestOpenRegular:
     "text", ["a = ", "a = " + "1" * 5000, "a = " + "[" * 100_000, b"a = '\xff'"], ids=len
 )
 def test_invalid_toml_is_refused(text):
-    with pytest.raises(ResultFileError, match="it is not TOML: "):
+    with pytest.raises(FileError, match="it is not TOML: "):
         parse_toml(text)
     assert parse_toml("a = [1]") == parse_toml(b"a = [1]") == {"a": [1]}
 

@@ -24,12 +24,10 @@ from tests.support.games import TICTACTOE
 from ttt_env.agents.learned.lookup import Lookup
 from ttt_env.analysis.layers import reachable
 from ttt_env.errors import (
-    GameLogError,
+    FileError,
     NotationError,
     ParameterError,
     PolicyError,
-    PolicyFileError,
-    ResultFileError,
     TttEnvError,
 )
 from ttt_env.storage.game_log import GameLog, read_records
@@ -297,22 +295,22 @@ n_envs = 64
 policy = "MlpPolicy"
 n_steps = 32
 """
-LOG_ERRORS = GameLogError, NotationError
+LOG_ERRORS = FileError, NotationError
 MISSING, EMPTY = frozenset({"missing", "empty"}), frozenset({"empty"})
 # Only the last kinds of mutations reach the pickled objects; the others are found earlier.
 MODEL_MUTATIONS = [*RAW, swap_members, change_directory, mutate_model, mutate_model]
 FILE_KINDS = {
     **{
-        name: FileKind(f"{name}.npz", save_agent(name), read_agent(name), PolicyFileError, ARRAYS)
+        name: FileKind(f"{name}.npz", save_agent(name), read_agent(name), FileError, ARRAYS)
         for name in ("lookup", "ppo", "q-learning", "value-network")
     },
-    "strategy": FileKind("strategy.npz", save_proof, read_agent("strategy"), PolicyFileError, ARRAYS),
-    "proof": FileKind("proof.npz", save_proof, ttt_env.Proof.load, ResultFileError, ARRAYS),
+    "strategy": FileKind("strategy.npz", save_proof, read_agent("strategy"), FileError, ARRAYS),
+    "proof": FileKind("proof.npz", save_proof, ttt_env.Proof.load, FileError, ARRAYS),
     "game log": FileKind("log.sqlite", write_log, read_log, LOG_ERRORS, RAW, 2, MISSING),
     "records": FileKind("records.txt", write_records, read_records, LOG_ERRORS, RAW, accepts=EMPTY),
     "recipe": FileKind("recipe.toml", lambda path: path.write_text(RECIPE), read_recipe, ParameterError, RAW),
-    "certificate": FileKind("c.json", save_certificate, ttt_env.Certificate.load, ResultFileError, RAW),
-    "model": FileKind("model.zip", save_model, read_model, PolicyFileError, MODEL_MUTATIONS, 4),
+    "certificate": FileKind("c.json", save_certificate, ttt_env.Certificate.load, FileError, RAW),
+    "model": FileKind("model.zip", save_model, read_model, FileError, MODEL_MUTATIONS, 4),
 }
 
 
@@ -395,14 +393,14 @@ def npy(descr, shape, numbers=b""):
 def test_false_size_of_array_is_refused(name, array, content, tmp_path):
     parts = members(good_content(name, tmp_path))
     (tmp_path / "huge.npz").write_bytes(zip_parts({**parts, f"{array}.npy": npy(*content)}.items()))
-    with pytest.raises(PolicyFileError, match=r"huge\.npz"):
+    with pytest.raises(FileError, match=r"huge\.npz"):
         FILE_KINDS[name].read(tmp_path / "huge.npz")
 
 
 def test_total_size_of_arrays_is_limited(tmp_path, monkeypatch):
     FILE_KINDS["lookup"].write(tmp_path / "good.npz")
     monkeypatch.setattr("ttt_env.storage.archive.MOST_BYTES", 1000)
-    with pytest.raises(PolicyFileError, match=r"good\.npz .*of at most 1,000"):
+    with pytest.raises(FileError, match=r"good\.npz .*of at most 1,000"):
         ttt_env.make_agent(f"lookup:{tmp_path}/good.npz")
 
 
@@ -418,7 +416,7 @@ def test_unprintable_game_name_is_refused(name, tmp_path):
     }[name]
     parts["misere.npy"] = npy("|b1", (), b"\1")
     (tmp_path / "evil.npz").write_bytes(zip_parts(parts.items()))
-    with pytest.raises(PolicyFileError, match=r"evil\.npz is not a policy table") as caught:
+    with pytest.raises(FileError, match=r"evil\.npz is not a policy table") as caught:
         ttt_env.make_agent(f"lookup:{tmp_path}/evil.npz")
     assert str(caught.value).isprintable()
 
@@ -475,9 +473,9 @@ def test_mutated_checkpoints_are_refused(number, tmp_path):
     ttt_env.train(algo="a2c", steps=10, out=tmp_path / "model.zip", until="budget")
     content = next(tmp_path.glob("*.checkpoint")).read_bytes()
     path = tmp_path / "mutated.checkpoint"
-    attack(path, content, RAW, number // 4, read_checkpoint, PolicyFileError)
+    attack(path, content, RAW, number // 4, read_checkpoint, FileError)
     head, state = content[:21], content[53:]
     for kept in np.random.default_rng(0).integers(len(state), size=20):  # The checksum matches the part.
         path.write_bytes(head + hashlib.sha256(state[:kept]).digest() + state[:kept])
-        with pytest.raises(PolicyFileError, match=r"mutated\.checkpoint"):
+        with pytest.raises(FileError, match=r"mutated\.checkpoint"):
             read_checkpoint(path)

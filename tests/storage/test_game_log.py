@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ttt_env import Game, GameRecord, TttEnvError, make_agent
-from ttt_env.errors import GameLogError, NotationError, ParameterError
+from ttt_env.errors import FileError, NotationError, ParameterError
 from ttt_env.storage.game_log import GameLog, default_path
 
 GAMES = [
@@ -94,7 +94,7 @@ def test_bad_line_is_reported_and_nothing_is_imported(log, tmp_path, line, reaso
 def test_import_of_invalid_file_is_refused(log, tmp_path):
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     for name in ("binary", "missing", "."):
-        with pytest.raises(GameLogError, match=name):
+        with pytest.raises(FileError, match=name):
             log.import_text(tmp_path / name)
 
 
@@ -110,7 +110,7 @@ def test_other_database_is_refused_unchanged(tmp_path):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE games (id)")
     before = path.read_bytes()
-    with pytest.raises(GameLogError, match=str(path)):
+    with pytest.raises(FileError, match=str(path)):
         GameLog(path)
     assert path.read_bytes() == before
 
@@ -137,23 +137,23 @@ def test_missing_home_folder_raises(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)  # This user is unknown to the system.
-    with pytest.raises(GameLogError, match="TTT_ENV_GAMES"):
+    with pytest.raises(FileError, match="TTT_ENV_GAMES"):
         default_path()
 
 
 def test_uncreatable_folder_is_reported(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     monkeypatch.setenv("TTT_ENV_GAMES", str(tmp_path / "file" / "games.sqlite"))
-    with pytest.raises(GameLogError, match=r"file/games\.sqlite: .*file'"):
+    with pytest.raises(FileError, match=r"file/games\.sqlite: .*file'"):
         GameLog()
-    with pytest.raises(GameLogError, match=r"file/games\.sqlite"):
+    with pytest.raises(FileError, match=r"file/games\.sqlite"):
         make_agent("imitation")
 
 
 def test_unwritable_export_path_is_reported(log, tmp_path):
     (tmp_path / "file").touch()
     for path in (tmp_path, tmp_path / "file" / "games.txt"):
-        with pytest.raises(GameLogError, match=f"{path} cannot be written"):
+        with pytest.raises(FileError, match=f"{path} cannot be written"):
             log.export_text(path)
 
 
@@ -243,7 +243,7 @@ def test_log_itself_is_refused_for_import_and_export(tmp_path, monkeypatch):
         (tmp_path / "link").symlink_to(tmp_path / "games.sqlite")
         for path in (tmp_path / "games.sqlite", "../games.sqlite", "../link"):
             for use in (log.export_text, log.import_text):
-                with pytest.raises(GameLogError, match="is the game log itself"):
+                with pytest.raises(FileError, match="is the game log itself"):
                     use(path)
         with pytest.raises(ParameterError, match="expected a GameRecord"):
             log.add("tictactoe-v0: 4")

@@ -10,7 +10,7 @@ import pytest
 import ttt_env
 from tests.support.games import LOPSIDED
 from ttt_env.bots.plan import read_plan
-from ttt_env.errors import ResultFileError
+from ttt_env.errors import FileError
 from ttt_env.storage import load_game, parse_json, parse_toml, text_of
 from ttt_env.storage.game_log import read_records
 
@@ -58,6 +58,6 @@ def test_file_is_read_in_any_usual_encoding(encoding: str, kind: str, tmp_path: 
 
 def test_other_bytes_are_refused() -> None:
     for parse in (parse_json, parse_toml):
-        with pytest.raises(ResultFileError):
+        with pytest.raises(FileError):
             parse(b"a = '\xff'")
     assert text_of("\ufeffé") == text_of(codecs.BOM_UTF8 + "é".encode()) == "é"

@@ -17,7 +17,7 @@ from tests.support.marks import slow
 from ttt_env import Game, exploitability, make_agent, match
 from ttt_env.agent import Agent
 from ttt_env.analysis.results import match_of
-from ttt_env.errors import ParameterError, ResultFileError, UnknownAgentError
+from ttt_env.errors import FileError, ParameterError, UnknownAgentError
 from ttt_env.tournament import Tournament, tournament
 from ttt_env.tournament.standings import bradley_terry
 
@@ -297,7 +297,7 @@ class TestHeatMap:
         [
             ("x.foo", ParameterError, r"'.*x\.foo' is not the name of a picture; .* \.svg or \.png or \.pdf"),
             ("heat", ParameterError, "heat' is not the name of a picture"),
-            ("/dev/null/x.svg", ResultFileError, r"/dev/null/x\.svg cannot be written: "),
+            ("/dev/null/x.svg", FileError, r"/dev/null/x\.svg cannot be written: "),
         ],
     )
     def test_bad_path_is_refused(self, name: str, error, match, tmp_path, trio: Tournament) -> None:

@@ -15,7 +15,7 @@ from tests.support.games import ANY_MOVE_WINS, LOPSIDED, TICTACTOE, open_boards
 from tests.support.marks import slow
 from ttt_env import PolicyTable
 from ttt_env.envs.sb3 import make_vec_env
-from ttt_env.errors import ParameterError, PolicyFileError, UnknownAgentError
+from ttt_env.errors import FileError, ParameterError, UnknownAgentError
 
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
@@ -237,7 +237,7 @@ class TestSelfPlay:
 
     def test_other_checkpoints_are_refused(self, tmp_path):
         ttt_env.train(algo="q-learning", steps=1, until="budget", out=tmp_path / "q.npz")
-        with pytest.raises(PolicyFileError, match=r"q\.npz\.checkpoint"):
+        with pytest.raises(FileError, match=r"q\.npz\.checkpoint"):
             SelfPlayCallback.resumed(tmp_path / "q.npz.checkpoint")
 
     def test_checkpoint_of_wrapped_environments_is_refused(self, tmp_path, capsys):

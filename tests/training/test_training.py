@@ -16,7 +16,7 @@ import pytest
 import ttt_env
 from tests.support.games import ANY_MOVE_WINS, TICTACTOE, open_boards
 from ttt_env.agent import learner_class
-from ttt_env.errors import PolicyFileError
+from ttt_env.errors import FileError
 
 pytest.importorskip("sb3_contrib")
 
@@ -212,7 +212,7 @@ class TestResume:
         before = checkpoint_of(out).read_bytes()
         for game, algo in ((SMALL, "q-learning"), (TICTACTOE, "value-network")):
             message = f"q-learning on tictactoe-v0, not of {algo} on {game.name}"
-            with pytest.raises(PolicyFileError, match=message):
+            with pytest.raises(FileError, match=message):
                 train(game, algo, steps=20, out=out, resume=True)
         assert checkpoint_of(out).read_bytes() == before
 
@@ -233,7 +233,7 @@ class TestResume:
     def test_invalid_checkpoint_is_refused(self, content, message, tmp_path):
         if content is not None:
             (tmp_path / "model.zip.checkpoint").write_bytes(content)
-        with pytest.raises(PolicyFileError, match=message):
+        with pytest.raises(FileError, match=message):
             train(steps=10, out=tmp_path / "model.zip", resume=True)
 
 

@@ -9,7 +9,7 @@ from tests.support.games import TICTACTOE
 from tests.web.conftest import FANO
 from ttt_env import certify, get_game, make_agent, match, solve
 from ttt_env.analysis.solution import distances
-from ttt_env.errors import GameError, PolicyFileError
+from ttt_env.errors import FileError, GameError
 from ttt_env.rules import Boards, Game, catalogue
 from ttt_env.rules.catalogue import register_game
 from ttt_env.web.data import GAMES, available_games, layout_facts, page_files, rule_of
@@ -146,5 +146,5 @@ def test_file_for_one_game_is_offered_only_there(tmp_path):
     games = [get_game("square-v0"), TICTACTOE]
     players.check(games)
     assert ["perfect" in players.agents_for(game) for game in games] == [False, True]
-    with pytest.raises(PolicyFileError, match="is a table of tictactoe-v0"):
+    with pytest.raises(FileError, match="is a table of tictactoe-v0"):
         players.check(games[:1])

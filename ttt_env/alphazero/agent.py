@@ -75,7 +75,7 @@ class AlphaZero(Agent):
             default as the training judged the network, or True if the file does not say.
 
     Raises:
-        PolicyFileError: The file is not such a network of this game, or none comes with this package for it.
+        FileError: The file is not such a network of this game, or none comes with this package for it.
 
     Example:
         >>> from ttt_env import make_agent

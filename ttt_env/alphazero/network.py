@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.errors import ParameterError, PolicyFileError
+from ttt_env.errors import FileError, ParameterError
 from ttt_env.rules import Between, Boards, Game, Masks, as_integer, check_fields
 from ttt_env.storage import Arrays, ArraySpec, array_names, read_arrays, save_arrays
 
@@ -133,7 +133,7 @@ class PolicyValueNetwork:
     def save(self, path: str | Path) -> None:
         """Write the network as an `.npz` file of half-precision numbers.
 
-        Raises `PolicyFileError` if it cannot be written. The network that is read from the file is the same
+        Raises `FileError` if it cannot be written. The network that is read from the file is the same
         only if its weights are such numbers already: see `half_precision`.
         """
         save_arrays(path, self.game, self.arrays())
@@ -181,7 +181,7 @@ def shapes_of(game: Game, size: NetworkSize) -> dict[str, tuple[int, ...]]:
 
 
 def load_network(path: str | Path, game: Game) -> PolicyValueNetwork:
-    """The network in a file. Raises `PolicyFileError` if the file holds none for this game."""
+    """The network in a file. Raises `FileError` if the file holds none for this game."""
     kind = "network of alphazero"
     largest = shapes_of(game, NetworkSize(256, 40, 64, 1_000))
     forms = {name: ArraySpec(np.float16, (None,) * len(shape), max(shape)) for name, shape in largest.items()}
@@ -195,9 +195,9 @@ def load_network(path: str | Path, game: Game) -> PolicyValueNetwork:
         check_fields("alphazero", network.size)
         shapes = shapes_of(game, network.size)
     except ParameterError as error:
-        raise PolicyFileError(f"{path} is not a {kind}: {error}") from error
+        raise FileError(f"{path} is not a {kind}: {error}") from error
     if wrong := [name for name, array in loaded.items() if array.shape != shapes[name]]:
-        raise PolicyFileError(f"{path} is not a {kind} for {game.name}: {', '.join(wrong)}: wrong shape")
+        raise FileError(f"{path} is not a {kind} for {game.name}: {', '.join(wrong)}: wrong shape")
     if not all((np.abs(array) <= _MAX_NUMBER).all() for array in loaded.values()):
-        raise PolicyFileError(f"{path} is not a {kind}: one of its weights is beyond ±{_MAX_NUMBER:g}")
+        raise FileError(f"{path} is not a {kind}: one of its weights is beyond ±{_MAX_NUMBER:g}")
     return network

@@ -13,7 +13,7 @@ from threading import Thread
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from ttt_env.agent import ACCIDENTS, Agent, Answer, Outcome, answer_of
-from ttt_env.errors import ResultFileError
+from ttt_env.errors import FileError
 from ttt_env.rules import Between, Game, Position
 from ttt_env.storage import file_errors, game_to_dict, open_regular, parse_json
 from ttt_env.storage.codec import decode_value
@@ -65,7 +65,7 @@ class AnswerFile:
     The first line says whose answers they are. If a run was killed while it wrote the last line, which then
     has no end, that line is removed. Accidents are not recorded. Only one run at a time may use the file.
 
-    Raises `ResultFileError`, which names the file and the line, for a file of something else, of the answers
+    Raises `FileError`, which names the file and the line, for a file of something else, of the answers
     of another agent or game, with two answers in one position, and for one that cannot be read or written.
     """
 
@@ -74,7 +74,7 @@ class AnswerFile:
         self.game, self.label = game, label
         self._answers: dict[tuple[int, int], Answer] = {}
         self._has_header = False
-        with file_errors(path, "read", ResultFileError):
+        with file_errors(path, "read", FileError):
             self._read()
 
     def __len__(self) -> int:
@@ -87,7 +87,7 @@ class AnswerFile:
     def check_again(self, agent: Agent) -> None:
         """Ask twenty of the recorded questions again, that of the empty board among them.
 
-        Raises `ResultFileError`, which names the position, for the first answer that differs: the player has
+        Raises `FileError`, which names the position, for the first answer that differs: the player has
         changed, or it does not always give the same answer.
         """
         keys = sorted(self._answers, key=lambda key: (key[0] | key[1]).bit_count())
@@ -96,7 +96,7 @@ class AnswerFile:
             old, new = self._answers[keys[number]], answer_of(agent, position)
             if (old.cell, old.outcome) != (new.cell, new.outcome):
                 answers = [each.outcome if each.cell is None else f"cell {each.cell}" for each in (old, new)]
-                raise ResultFileError(
+                raise FileError(
                     f"{self.path}: {self.label} answered {answers[0]} in {position}, and {answers[1]} now: "
                     "name another file, or remove this one"
                 )
@@ -112,7 +112,7 @@ class AnswerFile:
         lines: list[Mapping[str, Any]] = [{"position": str(position), **answer._asdict()}]
         if not self._has_header:
             lines.insert(0, {"format": _FORMAT, "game": game_to_dict(self.game), "agent": self.label})
-        with file_errors(self.path, "written", ResultFileError):
+        with file_errors(self.path, "written", FileError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as file:
                 file.write("".join(f"{json.dumps(line)}\n" for line in lines).encode())
@@ -126,22 +126,22 @@ class AnswerFile:
         except FileNotFoundError:
             return
         if not content.startswith(_BEGINNING[: len(content)]):
-            raise ResultFileError(f"{self.path} holds no answers")
+            raise FileError(f"{self.path} holds no answers")
         *lines, unfinished = content.split(b"\n")
         for number, line in enumerate(lines, 1):
             try:
                 (self._read_answer if self._has_header else self._check_header)(parse_json(line))
-            except ResultFileError as error:
-                raise ResultFileError(f"{self.path}, line {number}: {error}") from error
+            except FileError as error:
+                raise FileError(f"{self.path}, line {number}: {error}") from error
         if unfinished:
             os.truncate(self.path, len(content) - len(unfinished))
 
     def _check_header(self, data: Mapping[str, Any]) -> None:
         self._has_header, header = True, decode_value(_Header, data)
         if header.format != _FORMAT:
-            raise ResultFileError(f"its format is {header.format!r}, expected {_FORMAT!r}")
+            raise FileError(f"its format is {header.format!r}, expected {_FORMAT!r}")
         if (header.game, header.agent) != (self.game, self.label):
-            raise ResultFileError(
+            raise FileError(
                 f"it holds the answers of {header.agent} on {header.game.name}, "
                 f"not of {self.label} on {self.game.name}: name another file"
             )
@@ -150,9 +150,9 @@ class AnswerFile:
         position, outcome, cell, reply = decode_value(_Line, data, self.game)
         if position.is_over or self.get(position) is not None:
             why = "the game is over there" if position.is_over else "it has an answer already"
-            raise ResultFileError(f"position: {position}, but {why}")
+            raise FileError(f"position: {position}, but {why}")
         if (outcome == "played") != (cell in position.legal_cells):
-            raise ResultFileError(f"cell: {cell}, which is not what {outcome!r} means in {position}")
+            raise FileError(f"cell: {cell}, which is not what {outcome!r} means in {position}")
         if outcome not in ACCIDENTS:  # these questions are asked again
             self._answers[position.mine, position.theirs] = Answer(cell, outcome, reply)
 

@@ -266,7 +266,7 @@ def certify(
         GameTooLargeError: The agent reaches more than `most` positions.
         PolicyError: An answer is not a distribution over the free cells; it names agent, position and answer.
         NoVerdictError: Accidents of the machine leave a question without an answer.
-        ResultFileError: `answers` holds another player's answers, or cannot be written.
+        FileError: `answers` holds another player's answers, or cannot be written.
 
     Example:
         >>> certify("minimax").unbeatable

@@ -14,7 +14,7 @@ from ttt_env.analysis.keyed import keys_of
 from ttt_env.analysis.layers import Moves
 from ttt_env.analysis.rows import NO_CELL, Rows, is_forfeit
 from ttt_env.analysis.versions import versions
-from ttt_env.errors import PolicyError, PolicyFileError
+from ttt_env.errors import FileError, PolicyError
 from ttt_env.rules import SEATS, Boards, Game, Seat, playable
 from ttt_env.rules.sizes import BOARD_SETS
 from ttt_env.storage import Arrays, ArraySpec, array_names, read_arrays, save_arrays, supports_of
@@ -106,14 +106,14 @@ def _printable_line(text: str) -> str:
 
 
 def write_table(path: str | Path, contents: TableContents) -> None:
-    """Write a table. Raises `PolicyFileError` if the file cannot be written."""
+    """Write a table. Raises `FileError` if the file cannot be written."""
     save_arrays(path, contents.game, contents.arrays())
 
 
 def read_table(path: str | Path, game: Game) -> TableContents:
     """The table in a file that `write_table` has written, row by row as the format says.
 
-    Raises `PolicyFileError` for any other file. The caller checks that the table holds all positions which
+    Raises `FileError` for any other file. The caller checks that the table holds all positions which
     its moves lead to.
     """
     names, n_cells = array_names(path), game.n_cells
@@ -140,7 +140,7 @@ def read_table(path: str | Path, game: Game) -> TableContents:
 
     def require(holds: object, fault: str) -> None:
         if not holds:
-            raise PolicyFileError(f"{path} is not a {_KIND}: {fault}")
+            raise FileError(f"{path} is not a {_KIND}: {fault}")
 
     expected_names = {*forms, "game", "shape", "winning_masks", "misere"}
     require(names == expected_names, f"unexpected arrays {', '.join(sorted(names - expected_names))}")

@@ -34,10 +34,10 @@ from ttt_env.analysis.layers import MOST, Ask, Layer, Moves, reachable, reached_
 from ttt_env.analysis.policy_file import TableContents, of_empty_cells, read_table, write_table
 from ttt_env.analysis.rows import NO_CELL, Rows, compact, is_forfeit, join_rows, least_chance
 from ttt_env.errors import (
+    FileError,
     GameTooLargeError,
     ParameterError,
     PolicyError,
-    PolicyFileError,
 )
 from ttt_env.rules import (
     SEATS,
@@ -73,7 +73,7 @@ class PolicyTable(Agent):
         path: The file that `save` has written.
 
     Raises:
-        PolicyFileError: The file is not a policy table of this game, or is incomplete.
+        FileError: The file is not a policy table of this game, or is incomplete.
 
     Example:
         >>> table = PolicyTable.of("win-block", "tictactoe-v0")
@@ -92,10 +92,10 @@ class PolicyTable(Agent):
                 seat: list(_layers_as(seat, self.game, contents.answers, None)) for seat in contents.seats
             }
         except PolicyError as error:
-            raise PolicyFileError(f"{path} is not a complete policy table: {error}") from error
+            raise FileError(f"{path} is not a complete policy table: {error}") from error
         self._initialise(contents.label, layers, contents.forfeits)
         if self.n_queries != contents.n_rows:
-            raise PolicyFileError(
+            raise FileError(
                 f"{path} is not a policy table: it holds {contents.n_rows:,} positions; "
                 f"{self.n_queries:,} are reached"
             )
@@ -155,7 +155,7 @@ class PolicyTable(Agent):
             GameTooLargeError: More than `most` positions are reached, or "all" are wanted of a larger game.
             PolicyError: An answer is not a distribution over the free cells.
             NoVerdictError: Accidents of the machine leave a question without an answer.
-            ResultFileError: `answers` holds another player's answers, or cannot be written.
+            FileError: `answers` holds another player's answers, or cannot be written.
 
         """
         player = make_agent(agent, game_of(game, agent))
@@ -294,7 +294,7 @@ class PolicyTable(Agent):
             path: The path of the file.
 
         Raises:
-            PolicyFileError: The file cannot be written, or the table is incomplete and so not a proof.
+            FileError: The file cannot be written, or the table is incomplete and so not a proof.
 
         """
         if self.positions == "all":
@@ -302,7 +302,7 @@ class PolicyTable(Agent):
             return
         for seat in self.seats:
             if not self.is_complete(seat):
-                raise PolicyFileError(
+                raise FileError(
                     f"{self!r} ends at the first game that it loses as {seat}, and so is not a proof: "
                     "make it with complete=True"
                 )

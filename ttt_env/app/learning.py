@@ -19,7 +19,7 @@ from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.app.console import Interrupted, print_json, program_here, verbosity
 from ttt_env.app.options import TICTACTOE, typed_as
 from ttt_env.app.scorecard import scorecard
-from ttt_env.errors import ParameterError, PolicyFileError, ResultFileError, brief
+from ttt_env.errors import FileError, ParameterError, brief
 from ttt_env.rules import Game, is_enumerable
 from ttt_env.storage import as_file_name, open_regular, parse_toml
 from ttt_env.storage.archive import game_name, text_in
@@ -39,7 +39,7 @@ def train_and_judge(options: TrainingOptions, *, as_json: bool = False) -> None:
     """Train a model, save the least exploitable one to `out`, and print how strong it is.
 
     Raises `Interrupted` if Ctrl-C or SIGTERM ended the training; the best model found until then is kept.
-    Raises `PolicyFileError` if there is nothing to resume, or the file to write to holds something else,
+    Raises `FileError` if there is nothing to resume, or the file to write to holds something else,
     and `ParameterError` if its ending is not that of such models.
     """
     assert options.out is not None
@@ -48,14 +48,14 @@ def train_and_judge(options: TrainingOptions, *, as_json: bool = False) -> None:
         raise ParameterError(f"--out {path}: models of {options.algo} end in .{options.learner.suffix}")
     options.learner.check(options.game, options.hyperparameters)
     if options.resume and not checkpoint.is_file():
-        raise PolicyFileError(
+        raise FileError(
             f"there is no checkpoint {checkpoint} to resume: omit --resume to start a new run, or give "
             "the model of the run to resume by --out"
         )
     trained, new_training = trained_as(path), f"{options.algo} on {options.game.name}"
     if path.exists() and trained != new_training:
         holds = f"holds {trained}" if trained else "is not a model of `ttt train`"
-        raise PolicyFileError(
+        raise FileError(
             f"{path} {holds}, and {new_training} does not overwrite it: choose another file by --out "
             "(--resume only continues a run of the same algorithm and game)"
         )
@@ -179,6 +179,6 @@ def settings_of(settings: Sequence[str]) -> dict[str, Any]:
             raise ParameterError(f"--set {brief(setting)}: {name} is set twice")
         try:
             values[name] = parse_toml(f"value = {text}")["value"]
-        except ResultFileError:
+        except FileError:
             values[name] = text
     return values

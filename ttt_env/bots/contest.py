@@ -13,7 +13,7 @@ from ttt_env.analysis.evaluation import match
 from ttt_env.analysis.results import Match, match_of_games
 from ttt_env.bots.plan import TournamentPlan
 from ttt_env.bots.players import Players
-from ttt_env.errors import NoVerdictError, PlayerError, TournamentFileError, missing_extra
+from ttt_env.errors import FileError, NoVerdictError, PlayerError, missing_extra
 from ttt_env.rules import SEATS
 from ttt_env.tournament.matches import (
     NotCountedError,
@@ -45,7 +45,7 @@ class Contest:
 
     `say` is called with the current step.
 
-    Raises `TournamentFileError` if fewer than two entries can play, `ImportError` if the extra `tournament`
+    Raises `FileError` if fewer than two entries can play, `ImportError` if the extra `tournament`
     is not installed.
     """
 
@@ -56,7 +56,7 @@ class Contest:
         self.players = Players(plan, say)
         if len(self.players.names) < 2:
             reason = "".join(f"\n  {name}: {why}" for name, why in self.players.set_aside.items())
-            raise TournamentFileError(f"fewer than two entries can play:{reason}")
+            raise FileError(f"fewer than two entries can play:{reason}")
         self.schedule = [Pair(*pair) for pair in combinations(self.players.names, 2)]
         self.verdicts: dict[str, Verdict] = {}
         self.matches: dict[Pair, Match] = {}

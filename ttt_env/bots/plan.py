@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from ttt_env.bots.command import STARTUP
-from ttt_env.errors import ParameterError, TournamentFileError, TttEnvError, brief
+from ttt_env.errors import FileError, ParameterError, TttEnvError, brief
 from ttt_env.rules import Between, Count, Game, Seconds, Seed, check_fields, check_names
 from ttt_env.storage import open_regular, parse_toml, reason
 from ttt_env.storage.models import game_of
@@ -59,7 +59,7 @@ class TournamentPlan:
 def read_plan(path: Path) -> TournamentPlan:
     """Read the plan in a TOML file.
 
-    Raises `TournamentFileError`, which names the file and the key, for an unreadable file, an unknown key,
+    Raises `FileError`, which names the file and the key, for an unreadable file, an unknown key,
     and a value of a wrong type or out of its range.
     """
     try:
@@ -67,9 +67,9 @@ def read_plan(path: Path) -> TournamentPlan:
             data = parse_toml(file.read())
         return _plan_of(data, path)
     except OSError as error:
-        raise TournamentFileError(f"{path} cannot be read: {reason(error)}") from error
+        raise FileError(f"{path} cannot be read: {reason(error)}") from error
     except TttEnvError as error:
-        raise TournamentFileError(f"{path}: {error}") from error
+        raise FileError(f"{path}: {error}") from error
 
 
 def _plan_of(data: dict[str, Any], path: Path) -> TournamentPlan:

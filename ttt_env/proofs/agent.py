@@ -13,7 +13,7 @@ from ttt_env.agent import (
     make_agent,
     name_of,
 )
-from ttt_env.errors import PolicyFileError
+from ttt_env.errors import FileError
 from ttt_env.proofs import file as proof_file
 from ttt_env.proofs.strategy import Strategy
 from ttt_env.rules import Game, Position, Seat
@@ -60,7 +60,7 @@ class ProvedStrategy(_StrategyMixin, Agent):
             never reaches.
 
     Raises:
-        PolicyFileError: The file is not a proof of this game, or has no strategy.
+        FileError: The file is not a proof of this game, or has no strategy.
 
     """
 
@@ -71,9 +71,7 @@ class ProvedStrategy(_StrategyMixin, Agent):
         self.fallback = make_agent(fallback, self.game)
         filed = proof_file.read(path, self.game)
         if not filed.strategies:
-            raise PolicyFileError(
-                f"{path} holds no strategy: the value of {filed.position!r} is not proved in it"
-            )
+            raise FileError(f"{path} holds no strategy: the value of {filed.position!r} is not proved in it")
         self._strategies = {strategy.seat: strategy for strategy in filed.strategies}
         if not self.fallback.is_stationary:
             self.__class__ = _SampledStrategy  # type: ignore[assignment]

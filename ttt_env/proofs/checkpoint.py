@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ttt_env.errors import PolicyFileError, ResultFileError
+from ttt_env.errors import FileError
 from ttt_env.proofs.file import arrays_by_seat, joined_arrays, specs_in
 from ttt_env.rules import Position, Seat
 from ttt_env.storage import Arrays, ArraySpec, array_names, read_arrays, save_arrays
@@ -26,36 +26,30 @@ _QUESTION = {  # of a seat: does it win?
 
 
 def write(path: Path, start: Position, nodes: int, seconds: float, of_seats: Mapping[Seat, Arrays]) -> None:
-    """Write the table of each seat. Raises `ResultFileError` if that fails."""
+    """Write the table of each seat. Raises `FileError` if that fails."""
     arrays: Arrays = {
         "format": np.array(_FORMAT),
         "start": np.array([start.x_mask, start.o_mask], np.uint64),
         "nodes": np.array(nodes, np.int64),
         "seconds": np.array(seconds),
     }
-    try:
-        save_arrays(path, start.game, arrays | joined_arrays(of_seats))
-    except PolicyFileError as error:
-        raise ResultFileError(str(error)) from error
+    save_arrays(path, start.game, arrays | joined_arrays(of_seats))
 
 
 def read(path: Path, start: Position) -> tuple[int, float, dict[Seat, Arrays]]:
     """The nodes and seconds of the runs so far, and the table of each seat.
 
-    Raises `ResultFileError` for a file that is not a checkpoint, or one of another game or another position.
+    Raises `FileError` for a file that is not a checkpoint, or one of another game or another position.
     """
-    try:
-        forms = _HEAD | specs_in(array_names(path), _QUESTION)
-        arrays = read_arrays(path, start.game, _KIND, forms)
-    except PolicyFileError as error:
-        raise ResultFileError(str(error)) from error
+    forms = _HEAD | specs_in(array_names(path), _QUESTION)
+    arrays = read_arrays(path, start.game, _KIND, forms)
     x, o = arrays["start"].tolist()
     if str(arrays["format"]) != _FORMAT:
-        raise ResultFileError(f"{path} is not a {_KIND}: its format is not {_FORMAT!r}")
+        raise FileError(f"{path} is not a {_KIND}: its format is not {_FORMAT!r}")
     if (x, o) != (start.x_mask, start.o_mask):
-        raise ResultFileError(f"{path} is the checkpoint of another position than {start!r}")
+        raise FileError(f"{path} is the checkpoint of another position than {start!r}")
     of_seats = arrays_by_seat(arrays)
     for seat, parts in of_seats.items():
         if parts.keys() != _QUESTION.keys():
-            raise ResultFileError(f"{path} is not a {_KIND}: a part about {seat} is missing")
+            raise FileError(f"{path} is not a {_KIND}: a part about {seat} is missing")
     return int(arrays["nodes"]), float(arrays["seconds"]), of_seats

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ttt_env.errors import PolicyFileError, TttEnvError, brief
+from ttt_env.errors import FileError, TttEnvError, brief
 from ttt_env.proofs.strategy import MOST_POSITIONS, Strategy
 from ttt_env.rules import BOARD_CELLS, SEATS, Game, Masks, Position, Seat
 from ttt_env.rules.symmetry import automorphisms
@@ -110,7 +110,7 @@ def _result(position: Position) -> int:
 
 
 def write(path: str | Path, filed: "ProofContents | Proof") -> None:
-    """Write a proof. Raises `PolicyFileError` if that fails."""
+    """Write a proof. Raises `FileError` if that fails."""
     position = filed.position
     arrays: Arrays = {
         "format": np.array(_FORMAT_2 if any(map(_has_added_stones, filed.strategies)) else FORMAT),
@@ -132,25 +132,23 @@ def read(path: str | Path, game: Game | None = None) -> ProofContents:
 
     Its parts fit each other, as `check_result` says; `extraction.check_strategy` verifies the strategies.
 
-    Raises `PolicyFileError` for a file that is not a proof, or one of another game than asked for.
+    Raises `FileError` for a file that is not a proof, or one of another game than asked for.
     """
     filed_game = game_of_file(path)
     game = filed_game if game is None else game
     if game.has_gravity:
-        raise PolicyFileError(
-            f"{path} is not a {KIND}: {game.name} has gravity, where there are no strategies"
-        )
+        raise FileError(f"{path} is not a {KIND}: {game.name} has gravity, where there are no strategies")
     names = array_names(path)
     forms = _RESULT | specs_in(names, _TABLE)
     arrays = read_arrays(path, game, KIND, forms)
     if others := names - forms.keys() - IDENTITY:
-        raise PolicyFileError(f"{path} is not a {KIND}: it also holds {brief(', '.join(sorted(others)))}")
+        raise FileError(f"{path} is not a {KIND}: it also holds {brief(', '.join(sorted(others)))}")
     if str(arrays["format"]) not in (FORMAT, _FORMAT_2):
-        raise PolicyFileError(f"{path} is not a {KIND}: its format is neither {FORMAT!r} nor {_FORMAT_2!r}")
+        raise FileError(f"{path} is not a {KIND}: its format is neither {FORMAT!r} nor {_FORMAT_2!r}")
     try:
         return _contents_of(game, arrays)
     except ValueError as error:
-        raise PolicyFileError(f"{path} is not a {KIND}: {error}") from error
+        raise FileError(f"{path} is not a {KIND}: {error}") from error
 
 
 def _contents_of(game: Game, arrays: Arrays) -> ProofContents:

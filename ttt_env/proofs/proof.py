@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 from ttt_env.errors import (
-    PolicyFileError,
     ProofError,
-    ResultFileError,
 )
 from ttt_env.proofs import file as proof_file
 from ttt_env.proofs.extraction import Extraction, check_strategy
@@ -152,17 +150,14 @@ class Proof(Saved):
 
         Raises:
             ProofError: The game is over in the position, or `strategies` raises it.
-            ResultFileError: The file cannot be written.
+            FileError: The file cannot be written.
 
         """
         if self.position.is_over:
             raise ProofError(f"the game {self.position} is over: a file needs a position to play from")
         if "strategies" not in self.__dict__:
             self.__dict__["strategies"] = self._extract(progress)
-        try:
-            proof_file.write(path, self)
-        except PolicyFileError as error:
-            raise ResultFileError(str(error)) from error
+        proof_file.write(path, self)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -172,13 +167,10 @@ class Proof(Saved):
         `check` or `scripts/check_proof.py` to verify that the strategies prove the value.
 
         Raises:
-            ResultFileError: The file is not a proof; the message names the part that does not fit.
+            FileError: The file is not a proof; the message names the part that does not fit.
 
         """
-        try:
-            filed = proof_file.read(path)
-        except PolicyFileError as error:
-            raise ResultFileError(str(error)) from error
+        filed = proof_file.read(path)
         proof = cls(*filed[:-1], _regions_of(filed.position, filed.bounds))
         proof.__dict__["strategies"] = filed.strategies
         return proof
@@ -237,7 +229,7 @@ def prove(
 
     Raises:
         ImpossiblePositionError: The position is not one of this game.
-        ResultFileError: The checkpoint is of another game or position, or cannot be written.
+        FileError: The checkpoint is of another game or position, or cannot be written.
 
     Example:
         >>> import ttt_env

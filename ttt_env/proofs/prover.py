@@ -12,7 +12,7 @@ import numpy as np
 
 from ttt_env.compiled.sets import winning_sets
 from ttt_env.compiled.stopping import check_stopped
-from ttt_env.errors import ProofError, ResultFileError
+from ttt_env.errors import FileError, ProofError
 from ttt_env.proofs import checkpoint as checkpoint_file
 from ttt_env.proofs.strategy import Regions, drawing_regions
 from ttt_env.rules import SEATS, Game, Masks, Position, Seat, cells_of
@@ -68,7 +68,7 @@ class Prover:
                 for seat, parts in of_seats.items():
                     self.questions[seat].restore_entries(int(parts["table_bits"]), parts["table"])
             except ValueError as error:
-                raise ResultFileError(f"{path} is not a checkpoint of a proof: {error}") from error
+                raise FileError(f"{path} is not a checkpoint of a proof: {error}") from error
         self._checkpoint = path, position
 
     def end(self) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.npyio import NpzFile
 from numpy.typing import DTypeLike, NDArray
 
-from ttt_env.errors import GameError, GameTooLargeError, PolicyFileError, TttEnvError
+from ttt_env.errors import FileError, GameError, GameTooLargeError, TttEnvError
 from ttt_env.rules import BOARD_CELLS, Game, cells_of, checked_rules
 from ttt_env.rules.sizes import BOARD_SETS
 from ttt_env.storage.files import file_errors, open_regular, write_atomically
@@ -53,12 +53,12 @@ class ArraySpec(NamedTuple):
 def save_arrays(path: str | Path, game: Game, arrays: Arrays) -> None:
     """Write arrays and the game they are for to a compressed file, which replaces an old one when complete.
 
-    Raises `PolicyFileError` if the file cannot be written, or the arrays hold more than `MOST_BYTES`.
+    Raises `FileError` if the file cannot be written, or the arrays hold more than `MOST_BYTES`.
     """
     content = {**_identity(game), **arrays}
     if (size := sum(array.nbytes for array in content.values())) > MOST_BYTES:
-        raise PolicyFileError(f"{path} would hold {size:,} bytes; policy files hold up to {MOST_BYTES:,}")
-    with file_errors(path, "written", PolicyFileError):
+        raise FileError(f"{path} would hold {size:,} bytes; policy files hold up to {MOST_BYTES:,}")
+    with file_errors(path, "written", FileError):
         write_atomically(path, lambda file: np.savez_compressed(file, **content))  # type: ignore[arg-type]
 
 
@@ -67,13 +67,13 @@ def read_arrays(
 ) -> Arrays:
     """The arrays of these names, each of its form or one of several, from a file written for this game.
 
-    Raises `PolicyFileError` for any other file; the message says that it is not a `kind`.
+    Raises `FileError` for any other file; the message says that it is not a `kind`.
     """
     with _Archive.open(path, kind) as archive:
         if missing := {*_identity(game), *forms} - archive.names:
             raise archive.error(f"it lacks {', '.join(sorted(missing))}")
         if difference := archive.mismatch(game):
-            raise PolicyFileError(
+            raise FileError(
                 f"{path} is a table of {archive.text('game')}, not of {game.name}: other {difference}"
             )
         return {name: archive.array(name, form) for name, form in forms.items()}
@@ -84,18 +84,18 @@ def array_names(path: str | Path) -> frozenset[str]:
     try:
         with _Archive.open(path, "policy file") as archive:
             return archive.names
-    except PolicyFileError:
+    except FileError:
         return frozenset()
 
 
 def is_for(path: str | Path, game: Game) -> bool:
-    """True if a file was written for this game. Raises `PolicyFileError` if it is not a policy file."""
+    """True if a file was written for this game. Raises `FileError` if it is not a policy file."""
     with _Archive.open(path, "policy file") as archive:
         return archive.mismatch(game) is None
 
 
 def game_name(path: str | Path) -> str:
-    """The name of the game of a file. Raises `PolicyFileError` if it is not a policy file."""
+    """The name of the game of a file. Raises `FileError` if it is not a policy file."""
     with _Archive.open(path, "policy file") as archive:
         return archive.text("game")
 
@@ -109,7 +109,7 @@ def text_in(path: str | Path, name: str) -> str | None:
 def game_of_file(path: str | Path) -> Game:
     """The game that a file was written for, of the catalogue or of the user's own.
 
-    Raises `PolicyFileError` if it is not a policy file, and for the name of a game with the rules of another.
+    Raises `FileError` if it is not a policy file, and for the name of a game with the rules of another.
     """
     with _Archive.open(path, "policy file") as archive:
         name = archive.text("game")
@@ -136,14 +136,14 @@ class _Archive:
     @classmethod
     @contextmanager
     def open(cls, path: str | Path, kind: str) -> Iterator["_Archive"]:
-        """The archive, for the time of a with statement, in which damaged bytes raise `PolicyFileError`."""
-        with file_errors(path, "read", PolicyFileError):
+        """The archive, for the time of a with statement, in which damaged bytes raise `FileError`."""
+        with file_errors(path, "read", FileError):
             stream = open_regular(path)
         with stream:
             try:
                 arrays = np.load(stream, allow_pickle=False)
                 if not isinstance(arrays, NpzFile):
-                    raise PolicyFileError(f"{path} is not a {kind}: it holds one array alone")
+                    raise FileError(f"{path} is not a {kind}: it holds one array alone")
                 archive = cls(path, kind, arrays)
                 if len(archive.names) < len(arrays.files):
                     raise archive.error("an array is there twice")
@@ -155,14 +155,14 @@ class _Archive:
                 raise
             except Exception as error:  # zipfile and NumPy fail in a dozen ways where bytes are damaged
                 what = "damaged, or of something else than numbers"
-                raise PolicyFileError(f"{path} is not a {kind}: it is {what}") from error
+                raise FileError(f"{path} is not a {kind}: it is {what}") from error
 
-    def error(self, what: str) -> PolicyFileError:
+    def error(self, what: str) -> FileError:
         """The error that says what is wrong with the file."""
-        return PolicyFileError(f"{self.path} is not a {self.kind}: {what}")
+        return FileError(f"{self.path} is not a {self.kind}: {what}")
 
     def array(self, name: str, form: ArraySpec | tuple[ArraySpec, ...]) -> NDArray[Any]:
-        """An array of this form. Raises `PolicyFileError` if there is none."""
+        """An array of this form. Raises `FileError` if there is none."""
         if name not in self.names:
             raise self.error(f"it lacks {name}")
         array: NDArray[Any] = self._arrays[name]

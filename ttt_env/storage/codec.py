@@ -17,7 +17,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
-from ttt_env.errors import ResultFileError, TttEnvError, brief
+from ttt_env.errors import FileError, TttEnvError, brief
 from ttt_env.rules import Boards, Game, GameRecord, Position
 from ttt_env.storage.files import file_errors, open_regular, write_atomically
 from ttt_env.storage.game_file import game_from_dict, game_to_dict
@@ -49,16 +49,16 @@ class Saved:
             data: The dictionary.
 
         Raises:
-            ResultFileError: The data are not those of such a result.
+            FileError: The data are not those of such a result.
 
         """
         if not isinstance(data, Mapping) or data.get("format") != cls.FORMAT:
-            raise ResultFileError(f"this is not a saved {cls.__name__}: its format is not {cls.FORMAT!r}")
+            raise FileError(f"this is not a saved {cls.__name__}: its format is not {cls.FORMAT!r}")
         try:
             return cls._read(data)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             reason = str(error) if isinstance(error, TttEnvError) else f"{type(error).__name__}: {error}"
-            raise ResultFileError(f"this is not a saved {cls.__name__}: {reason}") from error
+            raise FileError(f"this is not a saved {cls.__name__}: {reason}") from error
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> Self:
@@ -77,13 +77,13 @@ class Saved:
             text: The JSON text.
 
         Raises:
-            ResultFileError: The text is not that of such a result.
+            FileError: The text is not that of such a result.
 
         """
         try:
             data = parse_json(text)
-        except ResultFileError as error:
-            raise ResultFileError(f"this is not a saved {cls.__name__}: {error}") from error
+        except FileError as error:
+            raise FileError(f"this is not a saved {cls.__name__}: {error}") from error
         return cls.from_dict(data)
 
     def save(self, path: str | Path) -> None:
@@ -93,10 +93,10 @@ class Saved:
             path: The path of the file.
 
         Raises:
-            ResultFileError: The file cannot be written.
+            FileError: The file cannot be written.
 
         """
-        with file_errors(path, "written", ResultFileError):
+        with file_errors(path, "written", FileError):
             write_json(self.to_dict(), path)
 
     @classmethod
@@ -107,15 +107,15 @@ class Saved:
             path: The path of the file.
 
         Raises:
-            ResultFileError: The file cannot be read, or is not that of such a result.
+            FileError: The file cannot be read, or is not that of such a result.
 
         """
-        with file_errors(path, "read", ResultFileError), open_regular(path) as file:
+        with file_errors(path, "read", FileError), open_regular(path) as file:
             text = text_of(file.read())
         try:
             return cls.from_json(text)
-        except ResultFileError as error:
-            raise ResultFileError(f"{path}: {error}") from error
+        except FileError as error:
+            raise FileError(f"{path}: {error}") from error
 
     def _repr_html_(self) -> str | None:
         """The printed result, for notebooks; None in a class that shows a picture instead."""
@@ -153,7 +153,7 @@ def decode_value(kind: Any, data: Any, game: Game | None = None, name: str = "")
     """The value of this type from what `encode_value` returned; `game` is the game of its positions.
 
     A dataclass with a field `game` has the game of its positions there. Unknown entries are ignored. Raises
-    `ResultFileError`, which names the entry, for an entry that is missing or of another type.
+    `FileError`, which names the entry, for an entry that is missing or of another type.
     """
     return _Reader(game).value(kind, data, name)
 
@@ -210,7 +210,7 @@ class _Reader:
         for each in sorted(names, key=lambda each: each != "game"):  # the positions are of this game
             entry = f"{name}.{each}".lstrip(".")
             if each not in data:
-                raise ResultFileError(f"{entry}: it is missing")
+                raise FileError(f"{entry}: it is missing")
             values[each] = self.value(hints[each], data[each], entry)
             if each == "game" and isinstance(values[each], Game):
                 self.game = values[each]
@@ -237,7 +237,7 @@ class _Reader:
             return read(data)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             reason = str(error) if isinstance(error, TttEnvError) else f"{type(error).__name__}: {error}"
-            raise ResultFileError(f"{name}: {reason}") from error
+            raise FileError(f"{name}: {reason}") from error
 
     def _fail(self, name: str, data: Any, expected: str) -> Any:
-        raise ResultFileError(f"{name or 'it'}: {brief(data)}, expected {expected}")
+        raise FileError(f"{name or 'it'}: {brief(data)}, expected {expected}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, Self
 
-from ttt_env.errors import GameLogError, NotationError, ParameterError, TttEnvError, brief
+from ttt_env.errors import FileError, NotationError, ParameterError, TttEnvError, brief
 from ttt_env.rules import Game, GameRecord, get_game
 from ttt_env.storage.files import check_regular, file_errors, open_regular, write_atomically
 from ttt_env.storage.models import label_of
@@ -48,7 +48,7 @@ class LoggedGame(NamedTuple):
 def default_path() -> Path:
     """The file of the recorded games: `$TTT_ENV_GAMES`, else a file in the user's data folder.
 
-    Raises `GameLogError` if the user has no home folder.
+    Raises `FileError` if the user has no home folder.
     """
     if path := os.environ.get(_PATH_VARIABLE):
         return Path(path)
@@ -60,7 +60,7 @@ def default_path() -> Path:
         else:
             folder = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
     except RuntimeError as error:
-        raise GameLogError(
+        raise FileError(
             f"there is no folder for the games; name a file in ${_PATH_VARIABLE}: {error}"
         ) from error
     return folder / "ttt_env" / "games.sqlite"
@@ -72,7 +72,7 @@ class GameLog:
     Once `add` has returned, the game is on the disk and survives a crash. Several threads may share a log,
     several processes may open the same file.
 
-    Raises `GameLogError` for a file that is not a game log or cannot be used.
+    Raises `FileError` for a file that is not a game log or cannot be used.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -91,7 +91,7 @@ class GameLog:
             try:
                 application_id, n_tables = self._connection.execute(_IDENTITY).fetchone()
                 if application_id != _APPLICATION_ID and n_tables:
-                    raise GameLogError(f"{self.path} is not a game log, but another SQLite file")
+                    raise FileError(f"{self.path} is not a game log, but another SQLite file")
                 self._connection.execute("PRAGMA journal_mode = WAL")  # committed games survive a kill
                 self._connection.execute("PRAGMA synchronous = FULL")  # and a power cut
                 if not n_tables:
@@ -109,7 +109,7 @@ class GameLog:
         except (sqlite3.Error, OSError, ValueError) as error:
             if isinstance(error, TttEnvError):
                 raise
-            raise GameLogError(f"game log {self.path}: {error}") from error
+            raise FileError(f"game log {self.path}: {error}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -195,27 +195,27 @@ class GameLog:
     def export_text(self, path: str | Path) -> int:
         """Write the records of all games to a text file, one a line, and return their number.
 
-        Raises `GameLogError` if the file cannot be written.
+        Raises `FileError` if the file cannot be written.
         """
         self._check_other(path)
         records = [record for (record,) in self._read("SELECT record FROM games ORDER BY id")]
-        with file_errors(path, "written", GameLogError):
+        with file_errors(path, "written", FileError):
             write_atomically(path, "".join(f"{record}\n" for record in records).encode("utf-8"))
         return len(records)
 
     def _check_other(self, path: str | Path) -> None:
-        """Raise `GameLogError` for the file of this log, which must not be opened beside it or replaced."""
+        """Raise `FileError` for the file of this log, which must not be opened beside it or replaced."""
         if Path(path).resolve() == self.path.resolve():
-            raise GameLogError(f"{path} is the game log itself: name another file")
+            raise FileError(f"{path} is the game log itself: name another file")
 
 
 def read_records(path: str | Path) -> list[GameRecord]:
     """The records of a text file, one a line; empty lines do not count.
 
-    Raises `NotationError` for a line that is not a record, with its number, `GameLogError` for a file that
+    Raises `NotationError` for a line that is not a record, with its number, `FileError` for a file that
     cannot be read.
     """
-    with file_errors(path, "read", GameLogError), open_regular(path) as file:
+    with file_errors(path, "read", FileError), open_regular(path) as file:
         lines = text_of(file.read()).splitlines()
     records = []
     for number, line in enumerate(lines, 1):

@@ -5,7 +5,7 @@ import json
 import tomllib
 from typing import Any
 
-from ttt_env.errors import ResultFileError, brief
+from ttt_env.errors import FileError, brief
 
 
 def text_of(content: str | bytes) -> str:
@@ -22,24 +22,24 @@ def text_of(content: str | bytes) -> str:
 def parse_json(text: str | bytes) -> Any:
     """The value of JSON text.
 
-    Raises `ResultFileError` for other text, for an object that has a key twice, and for NaN and Infinity,
+    Raises `FileError` for other text, for an object that has a key twice, and for NaN and Infinity,
     which are not JSON.
     """
     try:
         return json.loads(text_of(text), object_pairs_hook=_unique_keys, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
-        raise ResultFileError(f"it is not JSON: {error}") from error
+        raise FileError(f"it is not JSON: {error}") from error
 
 
 def parse_toml(text: str | bytes) -> dict[str, Any]:
-    """The table of TOML text. Raises `ResultFileError` for other text."""
+    """The table of TOML text. Raises `FileError` for other text."""
     try:
         return tomllib.loads(text_of(text).replace("\r\n", "\n"))
     except (
         ValueError,
         RecursionError,
     ) as error:  # bytes that are not UTF-8, and endless numbers, too
-        raise ResultFileError(f"it is not TOML: {error}") from error
+        raise FileError(f"it is not TOML: {error}") from error
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -47,9 +47,9 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(entries) < len(pairs):
         keys = [key for key, _ in pairs]
         duplicates = [key for key in entries if keys.count(key) > 1]
-        raise ResultFileError(f"the key {brief(duplicates[0])} is repeated")
+        raise FileError(f"the key {brief(duplicates[0])} is repeated")
     return entries
 
 
 def _reject_constant(name: str) -> None:
-    raise ResultFileError(f"{name} is not a JSON number")
+    raise FileError(f"{name} is not a JSON number")

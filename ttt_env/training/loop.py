@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 from ttt_env.agent import NO_LIMIT, Agent, Budget, Learner, Log, learner_class
 from ttt_env.analysis.certificate import blunders_everywhere
-from ttt_env.errors import ParameterError, PolicyFileError, extra_for
+from ttt_env.errors import FileError, ParameterError, extra_for
 from ttt_env.rules import (
     MAX_SEED,
     Between,
@@ -87,17 +87,17 @@ def write_checkpoint(path: str | Path, checkpoint: TrainingCheckpoint) -> None:
 def read_checkpoint(path: str | Path) -> TrainingCheckpoint:
     """Read a checkpoint, after a checksum. This runs code: load only files that you trust.
 
-    Raises `PolicyFileError` for a file that is not a complete checkpoint, or one of another version.
+    Raises `FileError` for a file that is not a complete checkpoint, or one of another version.
     """
     try:
         with open_regular(path) as file:
             head, checksum, content = file.read(len(_HEAD)), file.read(_CHECKSUM), file.read()
     except OSError as error:
-        raise PolicyFileError(f"there is no checkpoint {path} to go on from: {reason(error)}") from error
+        raise FileError(f"there is no checkpoint {path} to go on from: {reason(error)}") from error
     if head != _HEAD:
-        raise PolicyFileError(f"{path} is not a checkpoint of a training of this version")
+        raise FileError(f"{path} is not a checkpoint of a training of this version")
     if hashlib.sha256(content).digest() != checksum:
-        raise PolicyFileError(f"{path} is not a whole checkpoint: it is damaged")
+        raise FileError(f"{path} is not a whole checkpoint: it is damaged")
     try:
         checkpoint = pickle.loads(content)
         if not isinstance(checkpoint, TrainingCheckpoint):
@@ -107,9 +107,9 @@ def read_checkpoint(path: str | Path) -> TrainingCheckpoint:
     return checkpoint
 
 
-def of_another_version(path: str | Path, error: Exception) -> PolicyFileError:
+def of_another_version(path: str | Path, error: Exception) -> FileError:
     """The error of a checkpoint whose objects cannot be made here."""
-    return PolicyFileError(
+    return FileError(
         f"{path} is a checkpoint of another version of this package or of what it uses: {reason(error)}"
     )
 
@@ -163,7 +163,7 @@ class TrainingOptions:
         if checkpoint is not None:
             contents = read_checkpoint(checkpoint)
             if (contents.algo, contents.game) != (self.algo, self.game):
-                raise PolicyFileError(
+                raise FileError(
                     f"{checkpoint} is a training of {contents.algo} on {contents.game.name}, "
                     f"not of {self.algo} on {self.game.name}"
                 )
@@ -375,7 +375,7 @@ def train(
 
     Raises:
         ParameterError: The algorithm or a hyperparameter is unknown, or a value is invalid.
-        PolicyFileError: There is nothing to resume, or it is a training of another game or algorithm.
+        FileError: There is nothing to resume, or it is a training of another game or algorithm.
         ImportError: The extra `train` is needed and not installed.
 
     Example:

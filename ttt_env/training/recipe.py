@@ -12,7 +12,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
-from ttt_env.errors import ParameterError, ResultFileError, brief, extra_for, unknown
+from ttt_env.errors import FileError, ParameterError, brief, extra_for, unknown
 from ttt_env.rules import Game, Seconds, Share, checked_value, is_enumerable
 from ttt_env.storage import open_regular, parse_toml, reason
 from ttt_env.training.pool import OpponentPool
@@ -162,7 +162,7 @@ def read_recipe(path: Path) -> Recipe:
             content = parse_toml(file.read())
     except OSError as error:
         raise ParameterError(f"the recipe {path} cannot be read: {reason(error)}") from error
-    except ResultFileError as error:
+    except FileError as error:
         raise ParameterError(f"{path} is not a recipe: {error}") from error
     keys = [field.name for field in fields(Recipe) if field.name != "name"]
     for key in content:

@@ -306,7 +306,7 @@ class SelfPlayCallback(_StepCounter):
                 checkpoint; by default, `every` is as in the checkpoint.
 
         Raises:
-            PolicyFileError: The file is not a complete checkpoint.
+            FileError: The file is not a complete checkpoint.
             ParameterError: An option is invalid.
 
         """

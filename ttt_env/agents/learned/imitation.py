@@ -24,7 +24,7 @@ from ttt_env.agent import (
     of_legal_cells,
     sample,
 )
-from ttt_env.errors import GameLogError
+from ttt_env.errors import FileError
 from ttt_env.rules import (
     Boards,
     Game,
@@ -53,7 +53,7 @@ class ImitationBase:
             self._move_counts = _MoveCounts.of(self.game, [])
             return
         except (OSError, ValueError) as error:
-            raise GameLogError(f"game log {self.path}: {error}") from error
+            raise FileError(f"game log {self.path}: {error}") from error
         with GameLog(self.path) as log:
             self._move_counts = _MoveCounts.of(self.game, log.games(self.game))
 
@@ -101,7 +101,7 @@ class Imitation(ImitationBase, Agent):
         fallback: The agent that plays in positions that no game has reached.
 
     Raises:
-        GameLogError: There is no game log at `path`.
+        FileError: There is no game log at `path`.
         ParameterError: `path` is not a path.
 
     Example:
@@ -116,7 +116,7 @@ class Imitation(ImitationBase, Agent):
         super().__init__(game)
         self.path = default_path() if path is None else Path(path)
         if path is not None and not os.path.isfile(self.path):
-            raise GameLogError(f"there is no game log {path}")
+            raise FileError(f"there is no game log {path}")
         self.fallback = make_agent(fallback, game)
         self.refresh()
         if not self.fallback.is_stationary:

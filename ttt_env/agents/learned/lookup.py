@@ -24,7 +24,7 @@ from ttt_env.agent import (
 from ttt_env.analysis.layers import reachable
 from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.analysis.solution import solve
-from ttt_env.errors import ParameterError, PolicyError, PolicyFileError
+from ttt_env.errors import FileError, ParameterError, PolicyError
 from ttt_env.rules import (
     Boards,
     Game,
@@ -106,7 +106,7 @@ class Lookup(Agent):
             to enumerate.
 
     Raises:
-        PolicyFileError: The file is not a table of this game.
+        FileError: The file is not a table of this game.
         GameTooLargeError: There is no `path`, and the game has too many positions.
 
     Example:
@@ -166,7 +166,7 @@ class Lookup(Agent):
         return len(self._table.codes)
 
     def save(self, path: str | Path) -> None:
-        """Write the table as a compressed `.npz` file. Raises `PolicyFileError` if it cannot be written."""
+        """Write the table as a compressed `.npz` file. Raises `FileError` if it cannot be written."""
         save_arrays(path, self.game, self.arrays())
 
     def arrays(self) -> Arrays:
@@ -249,10 +249,8 @@ def _load(path: str, game: Game) -> Table:
     loaded = read_arrays(path, game, "policy table", forms)
     keys, policies = loaded["codes"], loaded["policies"]
     if not 0 < len(keys) == len(policies) or not (keys[1:] > keys[:-1]).all():
-        raise PolicyFileError(f"{path} is not a policy table: its codes do not ascend, one for each policy")
+        raise FileError(f"{path} is not a policy table: its codes do not ascend, one for each policy")
     is_chance = (policies >= 0) & (policies <= 1) & (playable_cells_of(keys, game) | (policies == 0))
     if not is_chance.all() or not (np.abs(policies.sum(axis=1) - 1) <= ROUNDING).all():
-        raise PolicyFileError(
-            f"{path} is not a policy table: a row is not a distribution over the free cells"
-        )
+        raise FileError(f"{path} is not a policy table: a row is not a distribution over the free cells")
     return Table(keys, policies, bool(loaded["merged"]))

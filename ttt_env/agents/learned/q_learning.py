@@ -21,7 +21,7 @@ from ttt_env.agent import (
 from ttt_env.agents.learned.lookup import Codes, codes, rows_of
 from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.analysis.induction import best
-from ttt_env.errors import PolicyFileError
+from ttt_env.errors import FileError
 from ttt_env.rules import (
     Between,
     Boards,
@@ -51,7 +51,7 @@ class QLearning(Agent):
         path: The file of a table; by default the one that comes with this package for the game.
 
     Raises:
-        PolicyFileError: The file is not such a table of this game, or none comes with this package for it.
+        FileError: The file is not such a table of this game, or none comes with this package for it.
 
     Example:
         >>> from ttt_env import make_agent
@@ -71,9 +71,9 @@ class QLearning(Agent):
         loaded = read_arrays(file, self.game, "Q-table", forms)
         positions, values = self._positions, self._values = loaded["positions"], loaded["values"]
         if not 0 < len(positions) == len(values) or not (positions[1:] > positions[:-1]).all():
-            raise PolicyFileError(f"{file} is not a Q-table: its positions do not ascend, one for each value")
+            raise FileError(f"{file} is not a Q-table: its positions do not ascend, one for each value")
         if not np.isfinite(values).all():
-            raise PolicyFileError(f"{file} is not a Q-table: one of its values is not a number")
+            raise FileError(f"{file} is not a Q-table: one of its values is not a number")
 
     @classmethod
     def of(cls, game: Game, positions: Codes, values: Floats) -> QLearning:
@@ -104,7 +104,7 @@ class QLearning(Agent):
         return self._policy_explanation(position, reason, CellNumbers("Q-value", q))
 
     def save(self, path: str | Path) -> None:
-        """Write the table as a compressed `.npz` file. Raises `PolicyFileError` if it cannot be written."""
+        """Write the table as a compressed `.npz` file. Raises `FileError` if it cannot be written."""
         save_arrays(path, self.game, self.arrays())
 
     def arrays(self) -> Arrays:

@@ -22,7 +22,7 @@ from ttt_env.agent import Agent, CellNumbers, Explanation, Floats, of_legal_cell
 from ttt_env.agents.learned.network import by_cell
 from ttt_env.analysis.induction import softmax
 from ttt_env.envs.actions import Actions
-from ttt_env.errors import ParameterError, PolicyFileError, UnknownAgentError, brief, extra_for
+from ttt_env.errors import FileError, ParameterError, UnknownAgentError, brief, extra_for
 from ttt_env.rules import Boards, Game, Position, pack_masks
 from ttt_env.storage import open_regular, reason
 
@@ -49,7 +49,7 @@ class SB3(Agent):
             Q-network: the greedy cell in both cases).
 
     Raises:
-        PolicyFileError: The file is not such a model, or one for another game.
+        FileError: The file is not such a model, or one for another game.
 
     """
 
@@ -61,9 +61,7 @@ class SB3(Agent):
         names = ("policy_class", "observation_space", "action_space")
         missing = [name for name in names if name not in data] + ["its weights"] * (weights is None)
         if missing:
-            raise PolicyFileError(
-                f"{path} is not a model of Stable-Baselines3: it lacks {', '.join(missing)}"
-            )
+            raise FileError(f"{path} is not a model of Stable-Baselines3: it lacks {', '.join(missing)}")
         observations, actions = data["observation_space"], data["action_space"]
         with _model_errors(path):
             # Checked before a network of any size is made for these spaces.
@@ -74,7 +72,7 @@ class SB3(Agent):
             policy.load_state_dict(weights)
             is_finite = all(bool(numbers.isfinite().all()) for numbers in policy.state_dict().values())
         if not is_finite:
-            raise PolicyFileError(f"{path} is not a model that plays: one of its weights is not finite")
+            raise FileError(f"{path} is not a model that plays: one of its weights is not finite")
         self._set_policy(policy, deterministic)
 
     @classmethod
@@ -84,7 +82,7 @@ class SB3(Agent):
         Its policy is fixed as long as the model is not trained, so do not train during an analysis. `copy`
         gives an agent that does not change.
 
-        Raises `PolicyFileError` for a model of another game; `ParameterError` for one that predicts by a
+        Raises `FileError` for a model of another game; `ParameterError` for one that predicts by a
         method of its own, or from normalised observations, as this agent does not, and for one whose play
         depends on more than the position, such as a recurrent one.
         """
@@ -202,7 +200,7 @@ def agent_of(model: object, game: Game) -> SB3:
     """The agent that plays as a live model does, greedily and with masks; see `SB3.from_model`.
 
     `ttt_env.make_agent` passes all objects of Stable-Baselines3 to this function. Raises `UnknownAgentError`
-    for one that is not a model, `PolicyFileError` for a model of another game.
+    for one that is not a model, `FileError` for a model of another game.
     """
     from stable_baselines3.common.base_class import BaseAlgorithm  # the model's maker has imported it
 
@@ -212,19 +210,19 @@ def agent_of(model: object, game: Game) -> SB3:
 
 
 def _check_fits(origin: str, game: Game, trained_on: object, observations: Any, actions: Any) -> None:
-    """Raise `PolicyFileError` unless a model with these two spaces can play the game, and was trained on it.
+    """Raise `FileError` unless a model with these two spaces can play the game, and was trained on it.
 
     `trained_on` is the model's game, or anything else if the model does not say which.
     """
     if isinstance(trained_on, Game) and _rules(trained_on) != _rules(game):
-        raise PolicyFileError(f"{origin} is a model for {trained_on.name}, not for {game.name}")
+        raise FileError(f"{origin} is a model for {trained_on.name}, not for {game.name}")
     n_moves = int(actions.n) if isinstance(actions, spaces.Discrete) else None
     shape = _planes(observations).shape if isinstance(observations, spaces.Space) else None
     if n_moves not in (game.n_cells, len(game.columns)) or shape not in (
         (*game.shape, 2),
         (2 * game.n_cells,),
     ):
-        raise PolicyFileError(
+        raise FileError(
             f"{origin} is not a model for {game.name}: it sees {observations} and plays {actions}"
         )
 
@@ -245,16 +243,14 @@ def _content(path: str) -> tuple[dict[str, Any], Any]:
             path if Path(path).exists() else f"{path}.zip"
         )  # as Stable-Baselines3 names files
     except OSError as error:
-        raise PolicyFileError(f"{path} is not a model: {reason(error)}") from error
+        raise FileError(f"{path} is not a model: {reason(error)}") from error
     with stream:
         with extra_for("sb3 agents need", "train"):
             from stable_baselines3.common.save_util import load_from_zip_file
         with _model_errors(path), ZipFile(stream) as zipped:
             size = sum(part.file_size for part in zipped.infolist())
         if size > _MAX_BYTES:
-            raise PolicyFileError(
-                f"{path} is not a model: it holds {size:,} bytes, of at most {_MAX_BYTES:,}"
-            )
+            raise FileError(f"{path} is not a model: it holds {size:,} bytes, of at most {_MAX_BYTES:,}")
         stream.seek(0)
         with _model_errors(path):
             data, parameters, _ = load_from_zip_file(stream, device="cpu")  # type: ignore[arg-type]
@@ -263,10 +259,10 @@ def _content(path: str) -> tuple[dict[str, Any], Any]:
 
 @contextmanager
 def _model_errors(path: str) -> Iterator[None]:
-    """Turn every exception into a `PolicyFileError` of the file: the objects in it may raise anything."""
+    """Turn every exception into a `FileError` of the file: the objects in it may raise anything."""
     try:
         yield
-    except PolicyFileError:
+    except FileError:
         raise
     except Exception as error:
-        raise PolicyFileError(f"{path} is not a model of Stable-Baselines3: {reason(error)}") from error
+        raise FileError(f"{path} is not a model of Stable-Baselines3: {reason(error)}") from error

@@ -23,7 +23,7 @@ from ttt_env.agent import (
 from ttt_env.agents.pretrained import pretrained_file
 from ttt_env.analysis.induction import highest
 from ttt_env.compiled.sets import winning_sets
-from ttt_env.errors import ParameterError, PolicyFileError, brief
+from ttt_env.errors import FileError, ParameterError, brief
 from ttt_env.rules import Between, Boards, Game, Position, Share, as_integer, checked
 from ttt_env.storage import Arrays, ArraySpec, array_names, read_arrays, save_arrays
 
@@ -154,10 +154,10 @@ def layer_sizes(game: Game, view: View, hidden: Sequence[int] | None = None) -> 
 
 
 def load_network(path: Path, game: Game) -> BoardNetwork:
-    """The network in a file. Raises `PolicyFileError` if the file holds none for this game."""
+    """The network in a file. Raises `FileError` if the file holds none for this game."""
     n_layers = max(1, sum(name.startswith("layer_") for name in array_names(path)))
     if n_layers > _MAX_LAYERS + 1:
-        raise PolicyFileError(
+        raise FileError(
             f"{path} is not a value network: it has {n_layers} layers, more than {_MAX_LAYERS + 1}"
         )
     names = [f"layer_{number}" for number in range(1, n_layers + 1)]
@@ -169,13 +169,13 @@ def load_network(path: Path, game: Game) -> BoardNetwork:
     view: Any = str(loaded["view"])
     empty, layers = float(loaded["empty"]), [loaded[name] for name in names]
     if view not in get_args(View) or not 0 <= empty <= 1:
-        raise PolicyFileError(f"{path} is not a value network: its view of the board is invalid")
+        raise FileError(f"{path} is not a value network: its view of the board is invalid")
     if not all((np.abs(layer) <= _MAX_NUMBER).all() for layer in layers):
-        raise PolicyFileError(f"{path} is not a value network: one of its weights is beyond ±{_MAX_NUMBER:g}")
+        raise FileError(f"{path} is not a value network: one of its weights is beyond ±{_MAX_NUMBER:g}")
     outputs = list(map(len, layers))
     inputs = [layer_sizes(game, view, [])[0], *outputs[:-1]]
     if 0 in outputs or outputs[-1] != 1 or [layer.shape[1] - 1 for layer in layers] != inputs:
-        raise PolicyFileError(f"{path} is not a value network for {game.name}: its layers have other shapes")
+        raise FileError(f"{path} is not a value network for {game.name}: its layers have other shapes")
     return BoardNetwork(game, layers, view, empty)
 
 
@@ -192,7 +192,7 @@ class ValueNetwork(Agent):
         path: The file of a network; by default the one that comes with this package for the game.
 
     Raises:
-        PolicyFileError: The file is not such a network of this game, or none comes with this package for it.
+        FileError: The file is not such a network of this game, or none comes with this package for it.
 
     Example:
         >>> from ttt_env import certify
@@ -235,7 +235,7 @@ class ValueNetwork(Agent):
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the network as an `.npz` file. Raises `PolicyFileError` if it cannot be written."""
+        """Write the network as an `.npz` file. Raises `FileError` if it cannot be written."""
         save_arrays(path, self.game, self.network.arrays())
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from ttt_env.agents.learned.lookup import Lookup
-from ttt_env.errors import PolicyFileError
+from ttt_env.errors import FileError
 from ttt_env.rules import Game, get_game
 from ttt_env.storage.archive import game_name, is_for
 
@@ -24,14 +24,14 @@ FOLDER = Path(str(files(__name__)))
 def pretrained_file(name: str, game: Game) -> Path:
     """The file of the agent of this name that was trained for this game.
 
-    Raises `PolicyFileError`, which names the games that the agent was trained for, if there is none.
+    Raises `FileError`, which names the games that the agent was trained for, if there is none.
     """
     paths = [path for path in sorted(FOLDER.glob("*.npz")) if path.stem.split("@")[0] == name]
     for path in paths:
         if is_for(path, game):
             return path
     games = ", ".join(map(game_name, paths)) or "no game"
-    raise PolicyFileError(
+    raise FileError(
         f"{name} is included for {games}, not for {game.name}: "
         f"train it on that game, save it, and name the file, {name}:PATH"
     )
@@ -54,7 +54,7 @@ class PPO(PretrainedTable):
         path: The file of another policy table to play.
 
     Raises:
-        PolicyFileError: No such policy comes with this package for the game, or the file is not a table of
+        FileError: No such policy comes with this package for the game, or the file is not a table of
             it.
 
     Example:
@@ -75,7 +75,7 @@ class DQN(PretrainedTable):
         path: The file of another policy table to play.
 
     Raises:
-        PolicyFileError: No such policy comes with this package for the game, or the file is not a table of
+        FileError: No such policy comes with this package for the game, or the file is not a table of
             it.
 
     Example:

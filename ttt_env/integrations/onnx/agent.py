@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ttt_env.agents.learned.network import NetworkAgent, NetworkInput
 from ttt_env.agents.planning.planners import Temperature
 from ttt_env.envs.observation import Flat, Planes
-from ttt_env.errors import PolicyError, PolicyFileError, extra_for
+from ttt_env.errors import FileError, PolicyError, extra_for
 from ttt_env.rules import Game, checked, get_game
 from ttt_env.storage import file_errors, open_regular, reason
 
@@ -54,7 +54,7 @@ class Onnx(NetworkAgent):
             of scores / temperature. By default the temperature in the file, else 0.
 
     Raises:
-        PolicyFileError: The file is not such a network, or one for another game.
+        FileError: The file is not such a network, or one for another game.
 
     """
 
@@ -115,7 +115,7 @@ class OnnxNetwork:
     def temperature(self) -> float:
         """The temperature in the file; 0 if there is none.
 
-        Raises `PolicyFileError` if it is not a temperature.
+        Raises `FileError` if it is not a temperature.
         """
         text = self._facts.get(TEMPERATURE, "0")
         try:
@@ -127,7 +127,7 @@ class OnnxNetwork:
         return temperature
 
     def observation_of(self, game: Game) -> NetworkInput:
-        """The form of the network's input. Raises `PolicyFileError` if it does not fit the game."""
+        """The form of the network's input. Raises `FileError` if it does not fit the game."""
         name = self._facts.get(GAME, game.name)
         if name != game.name:
             raise self._error(f"it is one for {name[:200]!r}, not for {game.name}")
@@ -144,17 +144,15 @@ class OnnxNetwork:
         shapes = " or ".join(str(["B", *shape]).replace("'", "") for shape in expected.values())
         raise self._error(f"its input {self._input} has the shape {self._shape}; {game.name} needs {shapes}")
 
-    def _error(self, fault: str) -> PolicyFileError:
-        return PolicyFileError(f"{self._path} is not an ONNX network that plays: {fault}")
+    def _error(self, fault: str) -> FileError:
+        return FileError(f"{self._path} is not an ONNX network that plays: {fault}")
 
 
 def _content(path: str) -> bytes:
-    with file_errors(path, "read", PolicyFileError), open_regular(path) as stream:
+    with file_errors(path, "read", FileError), open_regular(path) as stream:
         content = stream.read(_MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:
-        raise PolicyFileError(
-            f"{path} is not an ONNX network that plays: it holds more than {_MAX_BYTES:,} bytes"
-        )
+        raise FileError(f"{path} is not an ONNX network that plays: it holds more than {_MAX_BYTES:,} bytes")
     return content
 
 
@@ -168,4 +166,4 @@ def _session(path: str, content: bytes) -> Any:
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # as above
-        raise PolicyFileError(f"{path} is not an ONNX network that plays: {reason(error)}") from error
+        raise FileError(f"{path} is not an ONNX network that plays: {reason(error)}") from error

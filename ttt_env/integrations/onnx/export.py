@@ -32,7 +32,7 @@ from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork
 from ttt_env.alphazero.agent import AlphaZero
 from ttt_env.alphazero.network import PolicyValueNetwork, places_of
-from ttt_env.errors import ParameterError, PolicyFileError
+from ttt_env.errors import FileError, ParameterError
 from ttt_env.integrations.onnx.agent import GAME, RULES, SCORES, TEMPERATURE, rules_of
 from ttt_env.rules import Game, motions
 from ttt_env.storage import file_errors, write_atomically
@@ -53,7 +53,7 @@ def export_onnx(agent: Agent, path: str | Path) -> None:
 
     Raises:
         ParameterError: The agent is of another kind, or its network only takes a fixed number of positions.
-        PolicyFileError: The file cannot be written.
+        FileError: The file cannot be written.
 
     """
     (network, temperature), game = _network_of(agent), agent.game
@@ -90,7 +90,7 @@ def export_onnx(agent: Agent, path: str | Path) -> None:
     )
     onnx.checker.check_model(model)
     content: bytes = model.SerializeToString()
-    with file_errors(path, "written", PolicyFileError):
+    with file_errors(path, "written", FileError):
         write_atomically(path, content)
 
 
