@@ -343,7 +343,7 @@ class TestAnswerFile:
 
     @pytest.mark.parametrize(
         ("line", "message"),
-        [("[1]", ""), ('{"a": NaN}', "NaN is not a JSON number"), ('{"a": 1', ""), ("", "")],
+        [("[1]", ""), ('{"a": NaN}', "it is not JSON: NaN"), ('{"a": 1', ""), ("", "")],
     )
     def test_invalid_lines_are_reported_by_number(self, answers, line, message):
         whole = answers.read_text()
