@@ -113,7 +113,7 @@ def read(file: Path) -> list[Record]:
     Raises `FileError`, which names the file, for one that cannot be read, and also the line and the
     entry for an entry that is missing, or has a wrong type or range.
     """
-    with file_errors(file, "read", FileError):
+    with file_errors(file, "read"):
         records = read_lines(file)
     for number, record in enumerate(records, 1):
         if record.get("format") != FORMAT:

@@ -74,7 +74,7 @@ class AnswerFile:
         self.game, self.label = game, label
         self._answers: dict[tuple[int, int], Answer] = {}
         self._has_header = False
-        with file_errors(path, "read", FileError):
+        with file_errors(path, "read"):
             self._read()
 
     def __len__(self) -> int:
@@ -112,7 +112,7 @@ class AnswerFile:
         lines: list[Mapping[str, Any]] = [{"position": str(position), **answer._asdict()}]
         if not self._has_header:
             lines.insert(0, {"format": _FORMAT, "game": game_to_dict(self.game), "agent": self.label})
-        with file_errors(self.path, "written", FileError):
+        with file_errors(self.path, "written"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as file:
                 file.write("".join(f"{json.dumps(line)}\n" for line in lines).encode())

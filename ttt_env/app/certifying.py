@@ -29,7 +29,7 @@ from ttt_env.bots import ChatAgent, CommandAgent
 from ttt_env.errors import ParameterError
 from ttt_env.rules import Game, is_enumerable
 from ttt_env.storage.codec import write_json
-from ttt_env.storage.models import file_of, spec_of
+from ttt_env.storage.models import file_of, label_of, spec_of
 from ttt_env.text import refutation_text
 
 
@@ -87,7 +87,7 @@ def _named_player(agent: str, options: CertifyOptions) -> tuple[str, Agent]:
             f"--workers is for agents that answer one question at a time; {agent} answers in batches: omit "
             "--workers"
         )
-    return player.label if isinstance(player, AskedAgent) else agent, player
+    return player.label if isinstance(player, AskedAgent) else label_of(agent), player
 
 
 @contextmanager

@@ -58,7 +58,7 @@ def save_arrays(path: str | Path, game: Game, arrays: Arrays) -> None:
     content = {**_identity(game), **arrays}
     if (size := sum(array.nbytes for array in content.values())) > MOST_BYTES:
         raise FileError(f"{path} would hold {size:,} bytes; policy files hold up to {MOST_BYTES:,}")
-    with file_errors(path, "written", FileError):
+    with file_errors(path, "written"):
         write_atomically(path, lambda file: np.savez_compressed(file, **content))  # type: ignore[arg-type]
 
 
@@ -137,7 +137,7 @@ class _Archive:
     @contextmanager
     def open(cls, path: str | Path, kind: str) -> Iterator["_Archive"]:
         """The archive, for the time of a with statement, in which damaged bytes raise `FileError`."""
-        with file_errors(path, "read", FileError):
+        with file_errors(path, "read"):
             stream = open_regular(path)
         with stream:
             try:

@@ -96,7 +96,7 @@ class Saved:
             FileError: The file cannot be written.
 
         """
-        with file_errors(path, "written", FileError):
+        with file_errors(path, "written"):
             write_json(self.to_dict(), path)
 
     @classmethod
@@ -110,7 +110,7 @@ class Saved:
             FileError: The file cannot be read, or is not that of such a result.
 
         """
-        with file_errors(path, "read", FileError), open_regular(path) as file:
+        with file_errors(path, "read"), open_regular(path) as file:
             text = text_of(file.read())
         try:
             return cls.from_json(text)

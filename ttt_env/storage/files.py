@@ -11,7 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO, Literal
 
-from ttt_env.errors import ParameterError, TttEnvError, brief
+from ttt_env.errors import FileError, ParameterError, brief
 
 
 def as_file_name(text: str) -> str:
@@ -108,14 +108,12 @@ def _replace(target: Path, write: Callable[[BufferedWriter], object]) -> None:
 
 
 @contextmanager
-def file_errors(
-    path: str | Path, done: Literal["read", "written"], kind: type[TttEnvError]
-) -> Iterator[None]:
-    """Turn errors of this block about a file into an error of this kind, which says what cannot be done."""
+def file_errors(path: str | Path, done: Literal["read", "written"]) -> Iterator[None]:
+    """Turn errors of this block about a file into a `FileError`, which says what cannot be done."""
     try:
         yield
     except (OSError, UnicodeDecodeError) as error:
-        raise kind(f"{path} cannot be {done}: {reason(error)}") from error
+        raise FileError(f"{path} cannot be {done}: {reason(error)}") from error
 
 
 def reason(error: Exception) -> str:

@@ -199,7 +199,7 @@ class GameLog:
         """
         self._check_other(path)
         records = [record for (record,) in self._read("SELECT record FROM games ORDER BY id")]
-        with file_errors(path, "written", FileError):
+        with file_errors(path, "written"):
             write_atomically(path, "".join(f"{record}\n" for record in records).encode("utf-8"))
         return len(records)
 
@@ -215,7 +215,7 @@ def read_records(path: str | Path) -> list[GameRecord]:
     Raises `NotationError` for a line that is not a record, with its number, `FileError` for a file that
     cannot be read.
     """
-    with file_errors(path, "read", FileError), open_regular(path) as file:
+    with file_errors(path, "read"), open_regular(path) as file:
         lines = text_of(file.read()).splitlines()
     records = []
     for number, line in enumerate(lines, 1):

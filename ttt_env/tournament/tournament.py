@@ -16,7 +16,7 @@ import numpy as np
 
 from ttt_env.agent import AgentLike, Floats, game_of, named_agents
 from ttt_env.analysis.results import Exploitability, ForfeitCount, Match, merge_forfeits
-from ttt_env.errors import FileError, NoVerdictError, ParameterError
+from ttt_env.errors import NoVerdictError, ParameterError
 from ttt_env.render.charts import heat_map, save
 from ttt_env.render.table import Column, Table
 from ttt_env.render.words import gain, signed
@@ -267,7 +267,7 @@ class Tournament(Saved):
         title = f"{self.game.name}: win − loss of row against column, both seats"
         figure = heat_map(order, self.table[np.ix_(places, places)], texts, title)
         if path is not None:
-            with file_errors(path, "written", FileError):
+            with file_errors(path, "written"):
                 save(figure, path)
         return figure
 

@@ -149,7 +149,7 @@ class OnnxNetwork:
 
 
 def _content(path: str) -> bytes:
-    with file_errors(path, "read", FileError), open_regular(path) as stream:
+    with file_errors(path, "read"), open_regular(path) as stream:
         content = stream.read(_MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:
         raise FileError(f"{path} is not an ONNX network that plays: it holds more than {_MAX_BYTES:,} bytes")

@@ -32,7 +32,7 @@ from ttt_env.agents.learned.sb3 import SB3
 from ttt_env.agents.learned.value_network import BoardNetwork, ValueNetwork
 from ttt_env.alphazero.agent import AlphaZero
 from ttt_env.alphazero.network import PolicyValueNetwork, places_of
-from ttt_env.errors import FileError, ParameterError
+from ttt_env.errors import ParameterError
 from ttt_env.integrations.onnx.agent import GAME, RULES, SCORES, TEMPERATURE, rules_of
 from ttt_env.rules import Game, motions
 from ttt_env.storage import file_errors, write_atomically
@@ -90,7 +90,7 @@ def export_onnx(agent: Agent, path: str | Path) -> None:
     )
     onnx.checker.check_model(model)
     content: bytes = model.SerializeToString()
-    with file_errors(path, "written", FileError):
+    with file_errors(path, "written"):
         write_atomically(path, content)
 
 
