@@ -69,7 +69,7 @@ ENTRY_POINTS: dict[str, Callable[[str], object]] = {
 """The modules that make agents from specs that arrive as data."""
 
 TYPED = """
-    agent/making.py agents/combining.py agents/learned/imitation.py agents/mcts/agent.py
+    agents/combining.py agents/learned/imitation.py agents/mcts/agent.py
     proofs/agent.py analysis/dossier.py analysis/evaluation.py
     analysis/certificate.py analysis/play.py analysis/policy_table.py agents/learned/lookup.py
     app/certifying.py
