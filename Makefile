@@ -17,6 +17,8 @@ test: $(STAMP)
 	$(PYTEST) -m "not slow and not more and not browser"
 
 # The page as people use it, and the site if it has been built, in Chromium; skipped where there is none.
+# They mostly wait for it, so there are more of them than cores.
+test-browser: PYTEST := $(BIN)/python -m pytest -n 4 --dist worksteal
 test-browser: $(STAMP)
 	$(PYTEST) -m "browser and not slow and not more" tests/web tests/scripts/test_scripts.py
 
