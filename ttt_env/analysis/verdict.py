@@ -52,6 +52,15 @@ def _seats_text(seats: "list[Seat] | tuple[Seat, ...]") -> str:
     return " and ".join(f"as {seat}" for seat in seats)
 
 
+def _blunders_line(n_blunders: int, n_missed: int) -> str:
+    if n_blunders == 0:
+        return "Blunders in no position."
+    missed = f", {n_missed:,} of them missed wins" if n_missed else ""
+    if 1 < n_missed == n_blunders:
+        missed = ", all of them missed wins"
+    return f"Blunders in {n_blunders:,} position{'s' if n_blunders > 1 else ''}{missed}."
+
+
 def paragraphs(certificate: "Certificate") -> list[Paragraph]:
     """The certificate in words: its verdict with all counts, and what can happen on each seat."""
     lines = [
@@ -61,10 +70,7 @@ def paragraphs(certificate: "Certificate") -> list[Paragraph]:
     if (record := certificate.shortest_refutation) is not None:
         lines.append(f"Shortest refutation as {certificate.refuted_as}: {_cells(certificate, record)}")
     if certificate.n_blunders is not None:
-        missed = f", {certificate.n_missed_wins:,} of them missed wins" if certificate.n_missed_wins else ""
-        number = f"{certificate.n_blunders:,}" if certificate.n_blunders else "no"
-        noun = "position" if certificate.n_blunders == 1 else "positions"
-        lines.append(f"Blunders in {number} {noun}{missed}.")
+        lines.append(_blunders_line(certificate.n_blunders, certificate.n_missed_wins or 0))
     if certificate.good_share is not None and certificate.perfect_share is not None:
         perfect = ", all of them perfect"
         if certificate.perfect_share != certificate.good_share:
