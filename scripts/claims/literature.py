@@ -260,7 +260,9 @@ def alphazero_masters() -> Finding:
     certificates = [ttt_env.Certificate.load(FOLDER / f"{name}.certificate.json") for name in names]
     first, second, third = (f"{one.n_queries:,}" for one in certificates)
     blunders = sum(one.n_blunders for one in certificates)
-    text = f"the included networks blunder in {blunders} of {first} positions on 3×3, {second} on "
-    text += f"Square and {third} on 4,4,4; on 3×3 some training games began at a blunder, but none in "
-    text += "the [leaderboard's](leaderboard.md) runs"
+    text = "the included networks, each with its search of 200 simulations, blunder in "
+    text += f"{blunders} of {first} positions on 3×3, {second} on Square and {third} on 4,4,4; "
+    text += (
+        "on 3×3 some training games began at a blunder, but none in the [leaderboard's](leaderboard.md) runs"
+    )
     return found(text, all(certificates))

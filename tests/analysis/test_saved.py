@@ -155,7 +155,7 @@ class TestText:
         assert text.startswith(f"Exploitability {found.exploitability:.4f}, the mean over both seats.")
         assert f"A best response, moving first, gains  +{found.as_o:.4f} against it as O" in text
         assert "0.0000: no opponent gains anything" in str(ttt_env.exploitability("minimax"))
-        assert "X to move: X draws.\nBest play: " in str(result_of("proof"))
+        assert "X to move: X draws.\nBest play begins: " in str(result_of("proof"))
         assert "too small to know more" in str(result_of("unfinished proof"))
 
 

@@ -250,7 +250,7 @@ def certify(
         agent: The agent, or a `PolicyTable`.
         game: The game, or its id; by default that which the agent plays.
         seats: The seats on which it is queried; the verdict is about these.
-        most: The most positions to hold, of all games on a seat.
+        most: The most positions to hold for each seat, over all games that the agent can play there.
         complete: True to query all positions that can be reached, False to stop for each seat at the first
             lost game; by default it stops on boards of more than 18 cells.
         progress: Called before the first query, and then about ten times a second: see `PolicyTable.of`.

@@ -46,7 +46,7 @@ from ttt_env.app.options import (
 )
 from ttt_env.app.solving import solve
 from ttt_env.app.tournament import tournament as tournament_of_file
-from ttt_env.errors import NoVerdictError, ParameterError, TttEnvError, WorkerError
+from ttt_env.errors import NoVerdictError, ParameterError, TttEnvError, WorkerError, nearest
 from ttt_env.render.charts import FORMATS, new_figure
 from ttt_env.render.svg import format_of
 from ttt_env.rules import Between, Count, Seconds, Seed, game_names, one_of, register_game
@@ -438,8 +438,10 @@ def _usage_text(error: Any) -> str:
         name = missing.metavar if missing.param_type_name == "argument" else missing.opts[-1]
         return f"{name}: missing"
     if hasattr(error, "possibilities"):
-        near = f"; did you mean {error.possibilities[0]}?" if error.possibilities else ""
-        return f"{error.option_name}: no such option{near}"
+        near = nearest(
+            error.option_name.lstrip("-"), [each.lstrip("-") for each in error.possibilities or ()]
+        )
+        return f"{error.option_name}: no such option{f'; did you mean --{near}?' if near else ''}"
     if hasattr(error, "option_name"):
         wrong = "it takes no value" if "not take" in error.message else "a value is missing"
         return f"{error.option_name}: {wrong}"

@@ -51,7 +51,7 @@ def games(context: typer.Context, as_json: JsonOption = False) -> None:
     if as_json:
         print_json({"path": str(path), "games": counts, "people": [tally._asdict() for tally in tallies]})
         return
-    if not path.exists():
+    if not counts:
         typer.echo(f"No games yet: `ttt play --record` records them in {path}.")
         return
     for name, count in counts.items():

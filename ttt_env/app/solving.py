@@ -129,7 +129,7 @@ class Search(NamedTuple):
         proof, position, seat = self.proof, self.proof.position, self.proof.position.to_move
         lines = [self._verdict(), "", f"{position.game.name}, {seat} to move:", draw_text(position)]
         if proof.principal_variation:
-            lines.append(f"Best play: {' '.join(map(str, proof.principal_variation))}")
+            lines.append(proof.best_play)
         lines.append(f"{proof.nodes:,} positions searched, {proof.seconds:.2f} s")
         return "\n".join(lines)
 

@@ -184,8 +184,17 @@ class Proof(Saved):
             f"{self.nodes:,} positions were searched in {self.seconds:.1f} s.",
         ]
         if self.principal_variation:
-            lines.insert(1, f"Best play: {' '.join(map(str, self.principal_variation))}")
+            lines.insert(1, self.best_play)
         return "\n".join(lines)
+
+    @property
+    def best_play(self) -> str:
+        """The principal variation in words, which ends where the result is proved."""
+        end = self.position
+        for cell in self.principal_variation:
+            end = end.play(cell)
+        head = "Best play" if end.is_over else "Best play begins"
+        return f"{head}: {' '.join(map(str, self.principal_variation))}"
 
 
 def _regions_of(position: Position, bounds: tuple[int, int]) -> Regions:
