@@ -140,9 +140,9 @@ AGENTS: dict[str, tuple[str, Game, Callable[[Game, float], Agent]]] = {
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "results" / "agents.md"
 PROOF_OF_QUBIC = DOCS / "proofs" / "qubic-v0.npz"
-KEY_OF_COMPUTED = """*Blunders*: positions that the agent can reach and in which it may blunder; there it only misses a
-win. *Everywhere*: all positions of the game in which it may blunder, most of which it never reaches;
-there it may also give away a draw. A dash: not counted."""
+KEY_OF_COMPUTED = """*Blunders*: positions that the agent can reach and in which it may blunder; there it only
+misses a win. *Everywhere*: all positions of the game in which it may blunder, most of which it never
+reaches; there it may also give away a draw. A dash: not counted."""
 KEY_OF_SAMPLED = """*As X*, *as O*: games won/drawn/lost. *Score*: wins minus losses per game, with a 95 %
 interval. With best play X wins 6,5,4 and Qubic, which explains the losses as O."""
 """The keys below the two tables."""
