@@ -220,7 +220,7 @@ def network_empty() -> Finding:
     return found(text, is_wider and empty.is_below(usual), is_wider and empty.mean < usual.mean)
 
 
-@daniels("With boards seen as X and O, leaving out whose turn it is works clearly better than including it.")
+@daniels("With boards seen as X and O, omitting whose turn it is works clearly better than including it.")
 def network_indicator() -> Finding:
     """His comparison of views."""
     without, tenth = trainings()["no indicator"], trainings()["tenth input"]
