@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from inspect import Signature, signature
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 
@@ -22,6 +22,15 @@ class AskedAgent(Agent):
     `NoVerdictError` where that does not help. An analysis ends with that error. A game that is played is lost
     by a player that did not answer, and does not count where only the machine failed.
     """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the processes or the connections of the player; by default it has none."""
 
     @property
     def label(self) -> str:

@@ -23,7 +23,6 @@ _Results = SimpleQueue[tuple[int, Answer | BaseException]]
 _FORM = "ttt_env answers"
 _FORMAT = f"{_FORM} 2"
 _BEGINNING = f'{{"format": "{_FORM}'.encode()  # of a file
-_MOST_WORKERS = 256
 _AGAIN = 20  # recorded answers that are checked by asking again
 _LOOK_UP = 0.5  # seconds of a wait: Ctrl-C that comes just before one is noticed only after it
 

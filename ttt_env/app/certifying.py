@@ -1,8 +1,8 @@
 """`ttt certify`: certificates of agents, programs and models, printed and saved."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -25,7 +25,6 @@ from ttt_env.app.console import (
     write_file,
 )
 from ttt_env.app.scorecard import scorecard, verdicts
-from ttt_env.bots import ChatAgent, CommandAgent
 from ttt_env.errors import ParameterError
 from ttt_env.rules import Game, is_enumerable
 from ttt_env.storage.codec import write_json
@@ -90,14 +89,9 @@ def _named_player(agent: str, options: CertifyOptions) -> tuple[str, Agent]:
     return player.label if isinstance(player, AskedAgent) else label_of(agent), player
 
 
-@contextmanager
-def _closing(player: Agent) -> Iterator[None]:
-    """End the processes or the connections of a player after the block."""
-    try:
-        yield
-    finally:
-        if isinstance(player, ChatAgent | CommandAgent):
-            player.close()
+def _closing(player: Agent) -> AbstractContextManager[object]:
+    """A block after which the processes or the connections of a player end."""
+    return player if isinstance(player, AskedAgent) else nullcontext()
 
 
 def _certify_one(options: CertifyOptions) -> int:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from functools import partial
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from ttt_env.errors import NoVerdictError, ParameterError, PlayerError, extra_for
 from ttt_env.rules import Between, Count, Game, Seconds, checked
@@ -107,12 +107,6 @@ class ChatAgent(PromptAgent):
         settings = ("temperature", "max_tokens", "system", "key_variable", "timeout", "retries", "board")
         keywords = {name: getattr(self, name) for name in settings} | {"answer": self.answer_format}
         return partial(ChatAgent, self.game, self.url, self.model, **keywords), ()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     @property
     def label(self) -> str:

@@ -104,12 +104,6 @@ class CommandAgent(AskedAgent):
         settings = {name: getattr(self, name) for name in ("timeout", "folder", "memory", "startup")}
         return partial(type(self), self.game, self.arguments, **settings), ()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     @staticmethod
     def of_function_file(file: str, function: str = "", folder: str | None = None) -> tuple[str, ...]:
         """The command that runs a function of a Python file; "" is `choose`, `policy`, or the only one.

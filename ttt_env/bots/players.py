@@ -44,7 +44,8 @@ class Players:
     def close(self) -> None:
         """End all programs."""
         for agent in self._agents.values():
-            _end(agent)
+            if isinstance(agent, AskedAgent):
+                agent.close()
 
     def _make(self, entry: Entry) -> Agent:
         spec = spec_of(entry.agent)
@@ -83,10 +84,3 @@ class Players:
 
     def _player_of(self, name: str) -> Agent:
         return self._tables.get(name, self._agents[name]) if self._plan.exact else self._agents[name]
-
-
-def _end(agent: Agent) -> None:
-    """End the processes of an agent, if it has any."""
-    close = getattr(agent, "close", None)
-    if close is not None:
-        close()

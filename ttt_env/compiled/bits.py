@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ttt_env.compiled.compiler import compiled, inner
+from ttt_env.compiled.compiler import inner
 from ttt_env.compiled.sets import WinningSets
 from ttt_env.rules import Masks
 
@@ -107,15 +107,6 @@ def _completing(stones: np.uint64, others: np.uint64, masks: Masks, first: int, 
 def completing(stones: np.uint64, others: np.uint64, masks: Masks) -> np.uint64:
     """The empty cells that complete a set of `stones`; `masks` are the sets to try, none of them owned."""
     return _completing(stones, others, masks, 0, len(masks))
-
-
-@compiled
-def completing_in(stones: Masks, others: Masks, masks: Masks) -> Masks:
-    """`completing` for a batch of positions, `[B]`."""
-    cells = np.empty_like(stones)
-    for row in range(len(stones)):
-        cells[row] = completing(stones[row], others[row], masks)
-    return cells
 
 
 @inner
