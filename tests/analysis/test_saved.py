@@ -137,10 +137,15 @@ class TestText:
         text = str(ttt_env.certify(lambda position: 9))
         assert text.startswith("no cell in all 10 positions: '9'\ntictactoe-v0: BEATABLE as X and as O")
 
-    def test_text_says_that_value_is_unknown(self):
-        found = ttt_env.certify(lowest, "mnk-v0:m=5,n=4,k=3,misere=true")
+    def test_text_says_that_value_is_not_computed(self):
+        game = "mnk-v0:m=5,n=4,k=3,misere=true"
+        found = ttt_env.certify(lowest, game, seats="O")
         assert found.unbeatable is found.game_value is None and not found.is_complete and not found
-        assert "loses as X and as O; the value of the game is unknown" in str(found)
+        assert "loses as O; the value of the game is not computed" in str(found)
+        found = ttt_env.certify(lowest, game)
+        assert found.unbeatable is False and found.game_value is None and not found.is_complete and not found
+        text = str(found)
+        assert ": BEATABLE as X or as O. " in text and "\nWhatever the value of the game is, " in text
         assert "counts are not complete" in str(found) and "Worst result as O: loss, by " in str(found)
         assert found.refutations == {"X": None, "O": None} and found.worst_games["X"].value("X") == -1
 

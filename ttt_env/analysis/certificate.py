@@ -152,13 +152,15 @@ class Certificate(Saved):
     def unbeatable(self) -> bool | None:
         """True if no game on either seat ends worse for the table than with best play by both sides.
 
-        None if that is undecided, because the value of the game is unknown.
+        None if that is undecided, because the value of the game is not computed.
         """
         if any(record is not None for record in self.refutations.values()):
             return False
         if self.game_value is not None:
             return True
-        return None
+        # Under best play the results of X and of O add up to 0, whatever the value of the game is.
+        is_below_any_value = len(self.worst_case) == len(SEATS) and sum(self.worst_case.values()) < 0
+        return False if is_below_any_value else None
 
     def __bool__(self) -> bool:
         return self.unbeatable is True
@@ -242,13 +244,13 @@ def certify(
 ) -> Certificate:
     """The certificate of an agent: its worst results, over every game that its answers allow.
 
-    The agent is queried once in each position that it can reach, as X and as O, whatever its opponent plays;
-    the certificate is about these answers, for all agents. Its `table` holds them: saved as a file it is the
-    proof, which `scripts/check_policy.py` checks.
+    The agent is queried once in each position that it can reach on these seats, whatever its opponent plays.
+    The certificate is about these answers, even if the agent would answer differently the next time. Its
+    `table` holds them: saved as a file it is the proof, which `scripts/check_policy.py` checks.
 
     Args:
         agent: The agent, or a `PolicyTable`.
-        game: The game, or its id; by default that which the agent plays.
+        game: The game, or its id; by default that of an `Agent`, tic-tac-toe for others.
         seats: The seats on which it is queried; the verdict is about these.
         most: The most positions to hold for each seat, over all games that the agent can play there.
         complete: True to query all positions that can be reached, False to stop for each seat at the first
@@ -265,7 +267,8 @@ def certify(
     Raises:
         GameTooLargeError: The agent reaches more than `most` positions.
         PolicyError: An answer is not a distribution over the free cells; it names agent, position and answer.
-        NoVerdictError: Accidents of the machine leave a question without an answer.
+        NoVerdictError: A program or a model behind an endpoint gave no answer (a time-out, a crash), so there
+            is no verdict.
         FileError: `answers` holds another player's answers, or cannot be written.
 
     Example:

@@ -160,7 +160,7 @@ def exploitability(
 
     Args:
         agent: The agent, or a `PolicyTable`.
-        game: The game, or its id; by default that which the agent plays.
+        game: The game, or its id; by default that of an `Agent`, tic-tac-toe for others.
         most: The most positions to hold.
         progress: As in `certify`.
         workers: As in `certify`.
@@ -172,7 +172,8 @@ def exploitability(
     Raises:
         GameTooLargeError: The agent reaches more than `most` positions.
         PolicyError: An answer is not a distribution over the free cells.
-        NoVerdictError: Accidents of the machine leave a question without an answer.
+        NoVerdictError: A program or a model behind an endpoint gave no answer (a time-out, a crash), so there
+            is no verdict.
 
     Example:
         >>> random = exploitability("random", "tictactoe-v0")
@@ -216,7 +217,7 @@ def best_response(
 
     Args:
         agent: The agent to respond to.
-        game: The game, or its id; by default that which the agent plays.
+        game: The game, or its id; by default that of an `Agent`, tic-tac-toe for others.
         keep_value: Whether to choose only among moves that are not blunders: the response is then unbeatable
             itself, and no other agent that never blunders gains more. This is safe exploitation (Ganzfried
             and Sandholm 2015).
@@ -231,7 +232,8 @@ def best_response(
     Raises:
         GameTooLargeError: The agent reaches more than `most` positions.
         PolicyError: An answer is not a distribution over the free cells.
-        NoVerdictError: Accidents of the machine leave a question without an answer.
+        NoVerdictError: A program or a model behind an endpoint gave no answer (a time-out, a crash), so there
+            is no verdict.
 
     Example:
         >>> response = best_response("random", "tictactoe-v0")

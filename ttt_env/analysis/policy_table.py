@@ -138,7 +138,7 @@ class PolicyTable(Agent):
 
         Args:
             agent: The agent.
-            game: The game, or its id; by default that which the agent plays.
+            game: The game, or its id; by default that of an `Agent`, tic-tac-toe for others.
             seats: The seats on which it is queried.
             positions: "reachable" for those that it can reach on these seats, "all" for those of the game.
             most: The most positions to hold, of all games on a seat.
@@ -154,7 +154,7 @@ class PolicyTable(Agent):
         Raises:
             GameTooLargeError: More than `most` positions are reached, or "all" are wanted of a larger game.
             PolicyError: An answer is not a distribution over the free cells.
-            NoVerdictError: Accidents of the machine leave a question without an answer.
+            NoVerdictError: A program or a model behind an endpoint gave no answer (a time-out, a crash).
             FileError: `answers` holds another player's answers, or cannot be written.
 
         """

@@ -42,10 +42,12 @@ def verdict_of(certificate: "Certificate") -> str:
     refuted = [seat for seat, record in certificate.refutations.items() if record is not None]
     if refuted:
         return f"BEATABLE {_seats_text(refuted)}"
+    if certificate.unbeatable is False:
+        return f"BEATABLE as {' or as '.join(seats)}"
     lost_seats = [seat for seat, result in certificate.worst_case.items() if result < 0]
     if lost_seats:
-        return f"loses {_seats_text(lost_seats)}; the value of the game is unknown"
-    return f"never loses {_seats_text(seats)}; the value of the game is unknown"
+        return f"loses {_seats_text(lost_seats)}; the value of the game is not computed"
+    return f"never loses {_seats_text(seats)}; the value of the game is not computed"
 
 
 def _seats_text(seats: "list[Seat] | tuple[Seat, ...]") -> str:
@@ -83,10 +85,7 @@ def paragraphs(certificate: "Certificate") -> list[Paragraph]:
             f"Consistent in {n_consistent:,} of {certificate.n_symmetry_classes:,} classes of symmetric "
             "positions."
         )
-    if certificate.game_value is not None:
-        lines.append(
-            f"Value of the game: {_VALUES[certificate.game_value]}, {_BASES[certificate.value_from]}."
-        )
+    lines += _value_lines(certificate)
     if not certificate.is_complete:
         lines.append("Stopped at the first lost game, a shortest one: counts are not complete.")
     if forfeits := certificate.forfeits:
@@ -95,6 +94,16 @@ def paragraphs(certificate: "Certificate") -> list[Paragraph]:
     if len(forfeits) > _LISTED:
         lines.append(f"  and {len(forfeits) - _LISTED:,} more")
     return [Paragraph(lines), *(_on_seat(certificate, seat) for seat in certificate.worst_case)]
+
+
+def _value_lines(certificate: "Certificate") -> list[str]:
+    """The value of the game, as far as the verdict depends on it."""
+    if certificate.game_value is not None:
+        value, basis = _VALUES[certificate.game_value], _BASES[certificate.value_from]
+        return [f"Value of the game: {value}, {basis}."]
+    if certificate.unbeatable is False and certificate.shortest_refutation is None:
+        return ["Whatever the value of the game is, best play does better on one of these seats."]
+    return []
 
 
 def verdict_line(certificate: "Certificate") -> str:
@@ -142,8 +151,10 @@ def _on_seat(certificate: "Certificate", seat: Seat) -> Paragraph:
         return Paragraph([f"Worst result as {seat}: {_RESULT_NOUNS[result]}, {game}."], record)
     if certificate.game_value is not None:
         return Paragraph([f"Worst result as {seat}: {_RESULT_NOUNS[result]}, as under best play."])
-    game = f", by {_cells(certificate, certificate.worst_games[seat])}" if result < 1 else ""
-    return Paragraph([f"Worst result as {seat}: {_RESULT_NOUNS[result]}{game}."])
+    worst = certificate.worst_games[seat]
+    game = f", by {_cells(certificate, worst)}" if result < 1 else ""
+    text = f"Worst result as {seat}: {_RESULT_NOUNS[result]}{game}."
+    return Paragraph([text], worst if result < 0 else None)
 
 
 def verdict_in_a_line(certificate: "Certificate") -> str:

@@ -113,7 +113,7 @@ def play(
     game: GameOption = TICTACTOE,
     seat: Annotated[
         Literal["X", "O"] | None,
-        option("SEAT", "your seat in the first game, X or O; seats swap after each game"),
+        option("SEAT", "with one opponent: your seat in the first game, X or O; seats swap after each"),
     ] = None,
     rounds: Annotated[Count | None, option("N", "play this many games without asking")] = None,
     record: Annotated[bool, typer.Option("--record", help="record finished games; see `ttt games`")] = False,
@@ -133,7 +133,7 @@ def play(
 def web(
     agents: Annotated[
         list[str] | None,
-        argument("AGENT", "more agents to offer: model files, or bots as process:COMMAND"),
+        argument("AGENT", "more agents to offer: model files, bots (bot.py, process:COMMAND), spec strings"),
     ] = None,
     game: GamesOption = None,
     host: Annotated[
@@ -361,7 +361,7 @@ add_games(app)
 def new(file: Annotated[Path, argument("FILE", "the Python file to write, such as bot.py")]) -> None:
     """Write a template for your own bot.
 
-    Run by Python, the file certifies itself.
+    `python bot.py` then certifies the bot.
     """
     from ttt_env.app.starting import write_bot
 

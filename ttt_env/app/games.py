@@ -52,10 +52,9 @@ def games(context: typer.Context, as_json: JsonOption = False) -> None:
         print_json({"path": str(path), "games": counts, "people": [tally._asdict() for tally in tallies]})
         return
     if not counts:
-        typer.echo(f"No games yet: `ttt play --record` records them in {path}.")
+        typer.echo(f"No games yet: `ttt play --record` and `ttt web` record them in {path}.")
         return
-    for name, count in counts.items():
-        typer.echo(f"{count:8,}  {name}")
+    typer.echo(Table.of(("game", "games"), list(counts.items()), "l"))
     if tallies:
         typer.echo("\nPeople against agents:")
         typer.echo(Table.of(Tally._fields, tallies, "lll"))

@@ -33,7 +33,12 @@ def solve(
     seconds: Annotated[Seconds | None, option("SECONDS", "stop after this many seconds")] = None,
     proof_file: Annotated[
         Path | None,
-        option("FILE", "write the proof, with its strategies, to this file (.npz)", "--proof"),
+        option(
+            "FILE",
+            "write the proof, with its strategies, to this file (.npz), for games without gravity; "
+            "this can take longer than the search",
+            "--proof",
+        ),
     ] = None,
     checkpoint: Annotated[
         Path | None, option("FILE", "save the search to this file, and resume from it")

@@ -272,7 +272,7 @@ def certificate_facts(agent: str, certificate: Certificate) -> dict[str, Any]:
     refutations = {}
     for seat in SEATS:
         record = certificate.refutations[seat]
-        if record is None and certificate.worst_case[seat] < 0 and certificate.unbeatable is None:
+        if record is None and certificate.worst_case[seat] < 0 and certificate.game_value is None:
             record = certificate.worst_games[seat]
         refutations[seat] = record and {"moves": record.cells, "blunders": blunders_of(record)}
     return {
