@@ -86,7 +86,7 @@ def test_interrupted_search_reports_proved_bounds(number, word):
         run.send_signal(number)
         out, err = run.communicate()
     assert run.returncode == 128 + number and err.splitlines()[-1] == f"ttt: {word}"
-    assert out.startswith("Unknown: the search was interrupted. X at least draws")
+    assert out.startswith("Undecided: the search was interrupted. X at least draws")
 
 
 @BOTH

@@ -60,7 +60,7 @@ def folder_of(tmp_path_factory):
         entries = ENTRIES_OF_LARGE if name == "large" else ENTRIES.format(python=sys.executable)
         (folder / "class.toml").write_text(FILES[name] + entries, "utf-8")
         run = ttt("tournament", folder / "class.toml")
-        assert run.returncode == 0, run.stderr
+        assert run.returncode == (0 if name == "large" else 3), run.stderr  # Ada crashes
         return folder / "class-results"
 
     return play
@@ -168,7 +168,7 @@ def test_page_shows_proofs_and_forfeits(visit):
     assert any(text.startswith("UNBEATABLE, asked once in ") for text in page.all(".player p"))
     assert any(text.startswith("BEATABLE as ") for text in page.all(".player p"))
     assert "crashed" in page.all(".fault b")
-    assert "standard deviation of 1737 points" in page.text(".note")
+    assert "standard deviation of 1737 points" in page.text("section:last-child .note")
     assert page.count("svg[aria-hidden] path") == 5 and page.count("script") == 2
 
 

@@ -280,7 +280,7 @@ def quote_reply(reply: str, outcome: Outcome) -> str:
         return text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}…"
     # The exit status, the place of the error and its message, as far as they are in the end of an output.
     status, rest = _STATUS.fullmatch(reply).groups("")  # type: ignore[union-attr]
-    message = next((line.strip() for line in reversed(rest.splitlines()) if line.strip()), "")
+    message = next((line.strip() for line in reversed(rest.splitlines()) if re.search(r"\w", line)), "")
     places = _TRACED.findall(rest)
     if places:
         path, line = places[-1]

@@ -76,7 +76,10 @@ def agent_class(name: str) -> type[Agent]:
             )
         if os.path.isfile(name):
             raise UnknownAgentError(
-                f"{name} is not an agent: a bot is a .py file, a model or a table a .zip, .npz or .onnx file"
+                f"{name} is not an agent: a bot is a .py file, a model or a table a .zip, .npz or .onnx "
+                'file, a program "process:COMMAND", such as "process:python bot.py"'
             )
+        if os.path.isfile(f"{name}.zip"):  # `save` of Stable-Baselines3 has added the ending
+            raise UnknownAgentError(f"unknown agent {brief(name)}: did you mean the file {name}.zip?")
         raise UnknownAgentError(unknown("agent", name, installed(), "ttt agents"))
     return _loaded(installed()[name])

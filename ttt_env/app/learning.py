@@ -71,8 +71,9 @@ def train_and_judge(options: TrainingOptions, *, as_json: bool = False) -> None:
     if strength is not None:
         typer.echo(f"{scorecard(strength, str(path))}\n")
     typer.echo(f"Saved as {path}")
-    again = f"train {options.algo} --seconds 300 --seed {options.seed + 1}"
-    typer.echo(next_steps(options.game, spec, again))
+    is_certified = strength is not None and bool(strength.certificate)
+    again = [] if is_certified else [f"train {options.algo} --seconds 300 --seed {options.seed + 1}"]
+    typer.echo(next_steps(options.game, spec, *again))
 
 
 def trained_as(path: Path) -> str | None:

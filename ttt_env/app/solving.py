@@ -142,8 +142,10 @@ class Search(NamedTuple):
         proof, seat = self.proof, self.proof.position.to_move
         if proof.value is None:
             reason = "the budget was too small" if self.interrupt is None else "the search was interrupted"
-            least, most = (RESULTS[bound] for bound in proof.bounds)
-            return f"Unknown: {reason}. {seat} at least {least}, at most {most}."
+            lower, upper = proof.bounds
+            known = [f"at least {RESULTS[lower]}"] if lower > -1 else []
+            known += [f"at most {RESULTS[upper]}"] if upper < 1 else []
+            return f"Undecided: {reason}.{f' {seat} {known[0]}.' if known else ''}"
         if proof.value == 0:
             return "A draw under best play."
         winner = seat if proof.value == 1 else other_seat(seat)

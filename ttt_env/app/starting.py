@@ -17,7 +17,7 @@ def write_bot(path: Path) -> str:
     `OSError` if it cannot be written; there is then no part of it.
     """
     if path.suffix != ".py" or split_spec(str(path)).name != str(path):
-        raise ParameterError(f"{path} is not the name of a Python file, such as bot.py, without a colon")
+        raise ParameterError(f"{path}: give the name of a Python file without a colon, such as bot.py")
     if path.exists():
         raise ParameterError(f"{path} already exists: choose another name")
     if path.stem.isidentifier() and find_spec(path.stem) is not None:

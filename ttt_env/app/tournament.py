@@ -57,5 +57,5 @@ def tournament(
     typer.echo(f"Results in {folder}: index.html shows them, with every game.", err=True)
     if interrupt is not None:
         raise Interrupted.by(interrupt, "the results so far are saved")
-    if results.tournament.not_judged:
+    if results.tournament.not_judged or any(each.not_judged for each in contest.verdicts.values()):
         raise typer.Exit(3)

@@ -77,7 +77,12 @@ def templates_in(package: str, folder: str) -> "Environment":
 def page(results: Documents) -> str:
     """The page as HTML."""
     environment = templates_in("ttt_env.bots", "static")
-    environment.globals |= {"quote_reply": quote_reply, "notes": (RANKING, LEGEND, RATINGS), "share": share}
+    environment.globals |= {
+        "quote_reply": quote_reply,
+        "notes": (RANKING, LEGEND),
+        "ratings": RATINGS,
+        "share": share,
+    }
     static = resources("ttt_env.bots") / "static"
     return environment.get_template(_TEMPLATE).render(
         page=_Page(results),

@@ -29,6 +29,7 @@ from ttt_env.rules import (
     Position,
     Seat,
     check_game,
+    check_names,
     declared,
     get_game,
     illegal_move_message,
@@ -78,6 +79,8 @@ class Rewards(NamedTuple):
     @classmethod
     def of(cls, rewards: Sequence[float] | Mapping[str, float]) -> Rewards:
         """The rewards from four finite numbers, or from some by name. Raises `ParameterError` otherwise."""
+        if isinstance(rewards, Mapping):
+            check_names("rewards", rewards, cls._fields, "key")
         try:
             unchecked = cls(**rewards) if isinstance(rewards, Mapping) else cls._make(_in_order(rewards))
             numbers = cls._make(float(reward) for reward in unchecked)

@@ -62,6 +62,8 @@ def make_vec_env(
     """
     as_integer("n_envs", n_envs, "make_vec_env", 1, ENVS)
     settings = {"opponent": opponent, **(env_kwargs or {}), **kwargs}
+    if "num_envs" in settings:
+        raise ParameterError("unknown parameter 'num_envs' of make_vec_env: did you mean n_envs?")
     if settings["opponent"] is None:
         raise ParameterError("a VecEnv of SB3 has one player: it needs an opponent")
     if "autoreset_mode" in settings:

@@ -215,7 +215,10 @@ def _check_fits(origin: str, game: Game, trained_on: object, observations: Any, 
     `trained_on` is the model's game, or anything else if the model does not say which.
     """
     if isinstance(trained_on, Game) and _rules(trained_on) != _rules(game):
-        raise FileError(f"{origin} is a model for {trained_on.name}, not for {game.name}")
+        raise FileError(
+            f"{origin} is a model for {trained_on.name}, not for {game.name}: "
+            f"name its game (in a terminal, --game {trained_on.name})"
+        )
     n_moves = int(actions.n) if isinstance(actions, spaces.Discrete) else None
     shape = _planes(observations).shape if isinstance(observations, spaces.Space) else None
     if n_moves not in (game.n_cells, len(game.columns)) or shape not in (
@@ -223,7 +226,8 @@ def _check_fits(origin: str, game: Game, trained_on: object, observations: Any, 
         (2 * game.n_cells,),
     ):
         raise FileError(
-            f"{origin} is not a model for {game.name}: it sees {observations} and plays {actions}"
+            f"{origin} is not a model for {game.name}: it sees {observations} and plays {actions}; "
+            "name the game for which it was trained"
         )
 
 

@@ -141,7 +141,8 @@ Ask = Callable[[str], str]
 _HELP = """\
 Type a cell {how}, such as {example}, or a word or its letter:
   h hint    what best play would do     u undo   take your last move back
-  r resign  give the game up            n new    begin it again, uncounted
+  r resign  give the game up,           n new    begin it again, uncounted
+            which is not recorded
   ? help    this text                   q quit   leave, as Ctrl-D does"""
 _SHORTCUTS = {"h": "hint", "u": "undo", "r": "resign", "n": "new", "?": "help", "q": "quit", "exit": "quit"}
 _YES, _NO = {"", "y", "yes"}, {"n", "no", "q", "quit", "exit"}
