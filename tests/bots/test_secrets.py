@@ -63,7 +63,7 @@ def test_key_in_command_line_is_shown_nowhere(folder, monkeypatch):
         ttt("play", spec, f"epsilon:({spec})", "--rounds", "1", "--record"),
         ttt("tournament", "class.toml"),
     ]
-    assert [run.returncode for run in runs] == [0, 3, 1, 1, 3, 2, 0, 0], [run.stderr for run in runs]
+    assert [run.returncode for run in runs] == [0, 3, 1, 1, 3, 2, 0, 3], [run.stderr for run in runs]
     output = all_output(folder, *runs)
     assert label_of(spec) in output and "hangs.py" in output and KEY not in output
     with GameLog(folder / "games.sqlite") as log:
