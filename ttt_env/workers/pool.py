@@ -91,14 +91,17 @@ class Workers:
             with extra_for("workers need", "tournament"):
                 import loky
             executor = loky.get_reusable_executor(self.workers)
+            submit = partial(executor.map, call, calls, chunksize=_chunk(len(calls), self.workers))
             try:
-                yield (
-                    executor.map(call, calls, chunksize=_chunk(len(calls), self.workers)),
-                    loky.BrokenProcessPool,
-                )
+                yield _submitted(submit), loky.BrokenProcessPool
             except BaseException:
                 executor.shutdown(kill_workers=True)
                 raise
+
+
+def _submitted(submit: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+    """The results of calls that are submitted when the first one is wanted: a process may end even then."""
+    yield from submit()
 
 
 def _raise_errors(results: Iterable[Any]) -> Iterator[Any]:
