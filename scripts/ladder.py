@@ -1,20 +1,21 @@
 """The exact strength of every agent that needs no training on one game: the ladder.
 
-Writes the tables of docs/results/agents.md (Markdown between two markers, one row an agent) and the heat map
-of everyone against everyone (SVG and PNG). 3×3 takes seconds. On 4×4 boards (`--game square-v0`,
-`--game mnk-v0:m=4,n=4,k=4`) a match is a walk over up to ten million positions: all of them take twenty
+Writes the tables of docs/results/agents.md (Markdown between two markers, one row an agent) and, on 3×3, the
+heat map of everyone against everyone (SVG and PNG). 3×3 takes seconds. On 4×4 boards (`--game square-v0`,
+`--game mnk-v0:m=4,n=4,k=4`) a match is a walk over up to ten million positions: all of them take ten
 minutes and 2.2 GB.
 """
 
 import argparse
-from math import inf
 from pathlib import Path
+from typing import NamedTuple
 
 from panels import write
 
 import ttt_env
 from ttt_env.render.table import Table
-from ttt_env.tournament import Tournament, tournament
+from ttt_env.rules import Game, is_tabulated
+from ttt_env.storage import as_file_name, write_atomically
 
 AGENTS = (
     "random",
@@ -42,6 +43,18 @@ HEAD = (
 )
 
 
+class Row(NamedTuple):
+    """A row of the table, as text."""
+
+    name: str
+    exploited_as_x: str
+    exploited_as_o: str
+    lost_as_x: str
+    lost_as_o: str
+    random_as_x: str
+    random_as_o: str
+
+
 def percent(share: float) -> str:
     """The share in percent; 0 and 100 only where it is exactly that."""
     if share in (0, 1):
@@ -50,45 +63,42 @@ def percent(share: float) -> str:
     return {"0.0": "<0.1", "100.0": ">99.9"}.get(text, text)
 
 
-def results(played: Tournament, name: str, opponent: str) -> tuple[ttt_env.Result, ttt_env.Result]:
-    """The result of the agent against the opponent, on each seat."""
-    if name == opponent:
-        match = ttt_env.match(name, name, played.game)
-    else:
-        match = played.matches[name, opponent]
-    return match.as_x, match.as_o
+def row(name: str, game: Game) -> Row:
+    """The row of an agent in the table of this game."""
+    found = ttt_env.exploitability(name, game)
+    random, minimax = (ttt_env.match(name, opponent, game, exact=True) for opponent in OPPONENTS)
+    return Row(
+        name,
+        *(f"{value:.3f}" for value in (found.as_x, found.as_o)),
+        *(percent(seat.loss) for seat in (minimax.as_x, minimax.as_o)),
+        *("/".join(map(percent, seat)) for seat in (random.as_x, random.as_o)),
+    )
 
 
-def rows(played: Tournament, agents: list[str]) -> list[list[str]]:
-    """The rows of the table, the least exploitable agents first."""
-    table, found = [], played.exploitability
-    nash_conv = {name: found[name].nash_conv if found[name] else inf for name in played.ranking}
-    for name in sorted((name for name in played.ranking if name in agents), key=nash_conv.__getitem__):
-        worst = found[name]
-        against = ["/".join(map(percent, seat)) for seat in results(played, name, "random")]
-        lost = [percent(seat.loss) for seat in results(played, name, "minimax")]
-        exploited = [f"{value:.3f}" for value in (worst.as_x, worst.as_o)] if worst else ["?", "?"]
-        table.append([name, *exploited, *lost, *against])
-    figures = {name: row for name, *row in table}
-    return [[name, *row] for name, *row in table if row != figures.get(SAME.get(name, ""))]
+def in_table(rows: list[Row]) -> list[Row]:
+    """These rows, the least exploitable agents first, without those that have the figures of another one."""
+    figures = {row.name: row[1:] for row in rows}
+    distinct = [row for row in rows if row[1:] != figures.get(SAME.get(row.name, ""))]
+    return sorted(distinct, key=lambda row: float(row.exploited_as_x) + float(row.exploited_as_o))
 
 
 def main() -> None:
-    """Write `ladder-GAME.md`, `.svg` and `.png`."""
+    """Write `ladder-GAME.md`, and on 3×3 `.svg` and `.png`."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("figures"), help="folder to write to")
     parser.add_argument("--game", default="tictactoe-v0")
     parser.add_argument("--agents", nargs="+", default=AGENTS, help="spec strings")
     arguments = parser.parse_args()
-    agents = list(dict.fromkeys([*arguments.agents, *OPPONENTS]))
-    played = tournament(agents, arguments.game, progress=True)
-    table = Table.of(HEAD, rows(played, list(arguments.agents))).to_markdown(is_markup=True)
-    name = f"ladder {played.game.name}"  # by these marks the copy on the page is found
-    text = f"<!-- {name} -->\n{table}\n<!-- end of {name} -->\n"
-    print(f"{played}\n\n{text}")
-    stem = f"ladder-{played.game.name.replace(':', '-').replace(',', '-').replace('=', '')}"
-    write(played.plot(), arguments.out, stem)
-    (arguments.out / f"{stem}.md").write_text(text, encoding="utf-8")
+    game = ttt_env.get_game(arguments.game)
+    rows = in_table([row(name, game) for name in dict.fromkeys(arguments.agents)])
+    name = f"ladder {game.name}"  # by these marks the copy on the page is found
+    text = f"<!-- {name} -->\n{Table.of(HEAD, rows).to_markdown(is_markup=True)}\n<!-- end of {name} -->\n"
+    print(text)
+    stem = f"ladder-{as_file_name(game.name)}"
+    write_atomically(arguments.out / f"{stem}.md", text.encode())
+    if is_tabulated(game):
+        names = list(dict.fromkeys([*arguments.agents, *OPPONENTS]))
+        write(ttt_env.tournament(names, game).plot(), arguments.out, stem)
 
 
 if __name__ == "__main__":
