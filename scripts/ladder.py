@@ -65,8 +65,9 @@ def percent(share: float) -> str:
 
 def row(name: str, game: Game) -> Row:
     """The row of an agent in the table of this game."""
-    found = ttt_env.exploitability(name, game)
-    random, minimax = (ttt_env.match(name, opponent, game, exact=True) for opponent in OPPONENTS)
+    agent = ttt_env.make_agent(name, game)
+    found = ttt_env.exploitability(agent)
+    random, minimax = (ttt_env.match(agent, opponent, exact=True) for opponent in OPPONENTS)
     return Row(
         name,
         *(f"{value:.3f}" for value in (found.as_x, found.as_o)),
@@ -77,9 +78,9 @@ def row(name: str, game: Game) -> Row:
 
 def in_table(rows: list[Row]) -> list[Row]:
     """These rows, the least exploitable agents first, without those that have the figures of another one."""
-    figures = {row.name: row[1:] for row in rows}
-    distinct = [row for row in rows if row[1:] != figures.get(SAME.get(row.name, ""))]
-    return sorted(distinct, key=lambda row: float(row.exploited_as_x) + float(row.exploited_as_o))
+    figures = {each.name: each[1:] for each in rows}
+    distinct = [each for each in rows if each[1:] != figures.get(SAME.get(each.name, ""))]
+    return sorted(distinct, key=lambda each: float(each.exploited_as_x) + float(each.exploited_as_o))
 
 
 def main() -> None:

@@ -323,7 +323,8 @@ class TestJson:
         text.write_text("tictactoe-v0: 4 0 8\n", encoding="utf-8")
         assert "1 games added" in ttt("games", "import", text).stdout
         assert json_of("games")["games"] == {"tictactoe-v0": 1}
-        assert ttt("games").stdout.split() == f"game games tictactoe-v0 1 The games are in {path}".split()
+        table = "game          games\ntictactoe-v0      1\n"
+        assert ttt("games").stdout == f"{table}\nThe games are in {path}\n"
         assert ttt("games", "export", "-").stdout == "tictactoe-v0: 4 0 8\n"
         assert f"1 games written to {other}" in ttt("games", "export", other).stdout
         assert other.read_bytes() == text.read_bytes()

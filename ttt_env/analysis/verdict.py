@@ -43,15 +43,15 @@ def verdict_of(certificate: "Certificate") -> str:
     if refuted:
         return f"BEATABLE {_seats_text(refuted)}"
     if certificate.unbeatable is False:
-        return f"BEATABLE as {' or as '.join(seats)}"
+        return f"BEATABLE {_seats_text(seats, 'or')}"
     lost_seats = [seat for seat, result in certificate.worst_case.items() if result < 0]
     if lost_seats:
         return f"loses {_seats_text(lost_seats)}; the value of the game is not computed"
     return f"never loses {_seats_text(seats)}; the value of the game is not computed"
 
 
-def _seats_text(seats: "list[Seat] | tuple[Seat, ...]") -> str:
-    return " and ".join(f"as {seat}" for seat in seats)
+def _seats_text(seats: "list[Seat] | tuple[Seat, ...]", conjunction: str = "and") -> str:
+    return f" {conjunction} ".join(f"as {seat}" for seat in seats)
 
 
 def _blunders_line(n_blunders: int, n_missed: int) -> str:

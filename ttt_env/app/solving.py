@@ -20,7 +20,6 @@ from ttt_env.proofs.proof import Proof, prove
 from ttt_env.proofs.prover import ProofProgress
 from ttt_env.proofs.strategy import check_has_strategies
 from ttt_env.render.text import draw_text
-from ttt_env.render.words import RESULTS
 from ttt_env.rules import Count, Game, Position, Seconds, other_seat
 
 
@@ -142,10 +141,8 @@ class Search(NamedTuple):
         proof, seat = self.proof, self.proof.position.to_move
         if proof.value is None:
             reason = "the budget was too small" if self.interrupt is None else "the search was interrupted"
-            lower, upper = proof.bounds
-            known = [f"at least {RESULTS[lower]}"] if lower > -1 else []
-            known += [f"at most {RESULTS[upper]}"] if upper < 1 else []
-            return f"Undecided: {reason}.{f' {seat} {known[0]}.' if known else ''}"
+            bound = {(0, 1): f" {seat} at least draws.", (-1, 0): f" {seat} at most draws."}
+            return f"Undecided: {reason}.{bound.get(proof.bounds, '')}"
         if proof.value == 0:
             return "A draw under best play."
         winner = seat if proof.value == 1 else other_seat(seat)

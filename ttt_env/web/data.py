@@ -25,7 +25,7 @@ from ttt_env.analysis.policy_table import PolicyTable
 from ttt_env.analysis.verdict import paragraphs, verdict_of
 from ttt_env.errors import GameError, TttEnvError
 from ttt_env.render.layout import layout_of
-from ttt_env.rules import SEATS, Game, game_names, get_game, split_spec, symmetries
+from ttt_env.rules import Game, game_names, get_game, split_spec, symmetries
 from ttt_env.storage import as_file_name
 from ttt_env.tournament.tournament import tournament
 from ttt_env.web.players import Players
@@ -263,18 +263,17 @@ def strength_of(players: Players, game: Game) -> dict[str, Any]:
 
 def certificate_facts(agent: str, certificate: Certificate) -> dict[str, Any]:
     """A certificate in words, and the games that beat the agent."""
-    lines = [line for paragraph in paragraphs(certificate) for line in paragraph.lines]
+    head, *by_seat = paragraphs(certificate)
+    lines = [line for paragraph in (head, *by_seat) for line in paragraph.lines]
     if certificate.table is not None and certificate.is_complete and certificate.game.n_cells <= SOLVED_CELLS:
         worst = exploitability(certificate.table)
         lines.append(
             f"Exploitability {worst.exploitability:.3g}: the mean of what best opponents gain on both seats."
         )
-    refutations = {}
-    for seat in SEATS:
-        record = certificate.refutations[seat]
-        if record is None and certificate.worst_case[seat] < 0 and certificate.game_value is None:
-            record = certificate.worst_games[seat]
-        refutations[seat] = record and {"moves": record.cells, "blunders": blunders_of(record)}
+    refutations = {
+        seat: record and {"moves": record.cells, "blunders": blunders_of(record)}
+        for seat, (_, record) in zip(certificate.worst_case, by_seat, strict=True)
+    }
     return {
         "agent": agent,
         "unbeatable": certificate.unbeatable,
